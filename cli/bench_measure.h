@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include "cli/bench_kfd.h"
 
-#define GP_BENCH_UNKNOWN    UINT64_MAX
 #define GP_BENCH_GATE_COUNT 16u
 #define GP_BENCH_STEP_COUNT 8u
 

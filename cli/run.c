@@ -174,7 +174,7 @@ static int run_ping(struct run_ceiling *ret_ceiling, struct gp_error *error)
 }
 
 /* Which line of which section of which file decides, and which group has more: what to ask the administrator for. */
-static const char *run_ceiling_way(const struct run_ceiling *ceiling, char *ret_text, size_t size)
+static const char *run_ceiling_advice(const struct run_ceiling *ceiling, char *ret_text, size_t size)
 {
 	if (!ceiling->name[0] || !ceiling->config[0])
 		(void)snprintf(ret_text, size,
@@ -216,7 +216,7 @@ static int run_show_max(const struct run *run)
 	struct run_ceiling ceiling = { .is_known = false };
 	struct gp_error error;
 	int r = run_ping(&ceiling, &error);
-	char way[700];
+	char advice[700];
 
 	if (run->json) {
 		run_max_json(!r && ceiling.is_known, ceiling.priority);
@@ -227,7 +227,7 @@ static int run_show_max(const struct run *run)
 		printf("Your ceiling: %" PRIu64 "; you may ask for any priority.\n", ceiling.priority);
 	else if (!r && ceiling.is_known)
 		printf("Your ceiling: %" PRIu64 ". If you ask for more, the daemon gives you %" PRIu64 ".\n%s.\n",
-		       ceiling.priority, ceiling.priority, run_ceiling_way(&ceiling, way, sizeof(way)));
+		       ceiling.priority, ceiling.priority, run_ceiling_advice(&ceiling, advice, sizeof(advice)));
 	else
 		printf("Your ceiling is unknown: %s.\n", r ? error.text : "the daemon does not say");
 	return 0;
@@ -244,7 +244,7 @@ static bool run_uses_drm(void)
 /* Everything that decides whether the priority will have an effect. 0, or an error that has been said. */
 static int run_prepare(const struct run *run, char *agent, size_t agent_size, bool *ret_has_agent, bool *ret_has_daemon)
 {
-	char path[PATH_MAX], wanted[24], way[700];
+	char path[PATH_MAX], wanted[24], advice[700];
 	struct run_ceiling ceiling = { .is_known = false };
 	struct gp_error error;
 	int r = gp_run_env_agent(agent, agent_size, &error);
@@ -273,7 +273,7 @@ static int run_prepare(const struct run *run, char *agent, size_t agent_size, bo
 	    (uint64_t)run->attr.priority > ceiling.priority)
 		run_warn(run, "priority %s is above your ceiling: the program gets %" PRIu64 ". %s (gpreempt run -m)",
 			 gp_attr_priority_text(run->attr.priority, wanted, sizeof(wanted)), ceiling.priority,
-			 run_ceiling_way(&ceiling, way, sizeof(way)));
+			 run_ceiling_advice(&ceiling, advice, sizeof(advice)));
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 /* Owns the reading of the daemon's status. Tables say which key goes where; what they do not name is skipped, so that
  * newer daemons can say more. */
 #include <errno.h>
+#include <gpreempt/mechanism.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,7 +187,6 @@ static const struct state_field state_device_fields[] = {
 	NUMBER(gp_state_device, processes),
 	NUMBER(gp_state_device, oversubscribed),
 	NUMBER(gp_state_device, stopped),
-	NUMBER(gp_state_device, starvation_bound_ns),
 	TEXT(gp_state_device, backend),
 	TEXT(gp_state_device, name),
 	TEXT(gp_state_device, driver),
@@ -307,7 +307,6 @@ static const struct state_field state_client_fields[] = {
 	NUMBER(gp_state_client, deadline_ns),
 	NUMBER(gp_state_client, budget_ns),
 	NUMBER(gp_state_client, answers),
-	NUMBER(gp_state_client, doorbells_seen),
 	NUMBER(gp_state_client, compute_ns),
 	NUMBER(gp_state_client, copy_ns),
 	NUMBER(gp_state_client, wait_ns),
@@ -331,8 +330,8 @@ static const struct state_field state_client_fields[] = {
 	END,
 };
 /* The same, where "queues" is how many there are. */
-static const struct state_field state_told_fields[] = {
-	{ "queues", STATE_NUMBER, offsetof(struct gp_state_client, queues_told), 0, NULL, NULL },
+static const struct state_field state_count_fields[] = {
+	{ "queues", STATE_NUMBER, offsetof(struct gp_state_client, unlisted_queue_count), 0, NULL, NULL },
 	END
 };
 
@@ -343,12 +342,12 @@ static int state_client_fill(struct state_reader *reader, struct gp_state_client
 	int r;
 
 	state_unknown(client, state_client_fields);
-	client->queues_told = GP_STATE_UNKNOWN;
+	client->unlisted_queue_count = GP_STATE_UNKNOWN;
 	client->queue_first = reader->state->queue_count;
 	r = state_object(reader, client, state_client_fields);
 	if (!r && !client->queue_count) {
 		reader->json = start;
-		r = state_object(reader, client, state_told_fields);
+		r = state_object(reader, client, state_count_fields);
 	}
 	return r;
 }
@@ -475,4 +474,12 @@ int gp_state_ask(struct gp_state *state, char **ret_text, size_t *ret_size, bool
 	*ret_text = text;
 	*ret_size = size;
 	return r;
+}
+
+uint32_t gp_state_mechanism(const char *name)
+{
+	for (uint32_t i = 0; i < GP_MECHANISM_COUNT; i++)
+		if (!strcmp(name, gp_mechanism_name(i)))
+			return i;
+	return GP_MECHANISM_COUNT;
 }

@@ -34,7 +34,7 @@ struct gp_state_stats {
 struct gp_state_device {
 	uint64_t gpu_id, node, cu_count, slot_count, process_count_max, memory_bytes, stops_all, kernel_reopens,
 		self_switching, switch_ns, short_slice_us, switches_per_s, slowed;
-	uint64_t slots_used, processes, oversubscribed, stopped, starvation_bound_ns;
+	uint64_t slots_used, processes, oversubscribed, stopped;
 	char backend[24], name[96], driver[48], bdf[24], mechanism[24], unit[16], stopped_why[404], cost_source[64];
 	struct gp_state_cost close_ns, open_ns, slice_ns;
 	struct gp_state_stats stats;
@@ -53,10 +53,10 @@ struct gp_state_queue {
 };
 struct gp_state_client {
 	uint64_t pid, uid, connected_real_ns, priority, ceiling, weight, share_permille, deadline_ns, budget_ns,
-		answers, doorbells_seen, compute_ns, copy_ns, wait_ns;
+		answers, compute_ns, copy_ns, wait_ns;
 	uint64_t gpus_scheduled; /* GPUs on which the daemon schedules its queues: the times are sums over them */
 	uint64_t managed, hidden, paused;
-	uint64_t queues_told; /* of those whose queues are not listed: hidden and unmanaged ones */
+	uint64_t unlisted_queue_count; /* of those whose queues are not listed: hidden and unmanaged ones */
 	char user[40], name[64], runtime[64], agent[64], gang[64], rank_of[64], tag[64], mechanism[24],
 		mechanism_why[256], counters[8], protect[16];
 	uint32_t queue_first, queue_count; /* in state->queues */
@@ -90,5 +90,8 @@ int gp_state_read_client(struct gp_state *state, const char *text, size_t size, 
 /* Asks the daemon. ret_text (may be NULL): the answer as it came, for --json; the caller frees it. It is set with
  * -EPROTONOSUPPORT too: programs may know a schema that we do not. */
 int gp_state_ask(struct gp_state *state, char **ret_text, size_t *ret_size, bool *ret_refused, struct gp_error *error);
+
+/* The number of the mechanism of that name (gpreempt/mechanism.h); GP_MECHANISM_COUNT: there is none. */
+uint32_t gp_state_mechanism(const char *name);
 
 #endif

@@ -27,10 +27,9 @@ static bool status_is(uint64_t flag)
 /* What a mechanism means, for somebody who has not read the design. */
 static const char *status_mechanism_text(const char *mechanism)
 {
-	for (uint32_t i = 0; i < GP_MECHANISM_COUNT; i++)
-		if (!strcmp(mechanism, gp_mechanism_name(i)))
-			return gp_mechanism_info(i)->sentence;
-	return "";
+	const struct gp_mechanism_info *info = gp_mechanism_info(gp_state_mechanism(mechanism));
+
+	return info ? info->sentence : "";
 }
 
 static void status_cost(FILE *stream, const char *what, const struct gp_state_cost *cost, const char *source)
@@ -127,13 +126,16 @@ static void status_device(FILE *stream, const struct gp_state_device *device)
 			status_is(device->oversubscribed) ? " - OVERSUBSCRIBED (see gpreempt doctor)" : "");
 	}
 	status_work(stream, &device->stats);
-	for (uint32_t i = 0; i < device->finding_count; i++)
+	for (uint32_t i = 0; i < device->finding_count; i++) {
+		const struct gp_state_finding *finding = &device->findings[i];
+		bool is_note = gp_state_mechanism(finding->mechanism) == GP_MECHANISM_NONE;
+
 		fprintf(stream, "  %s %-9s %s\n",
-			!strcmp(device->findings[i].mechanism, "none") ? "note " :
-			status_is(device->findings[i].usable)          ? "can  " :
-									 "can't",
-			!strcmp(device->findings[i].mechanism, "none") ? "" : device->findings[i].mechanism,
-			device->findings[i].text);
+			is_note                    ? "note " :
+			status_is(finding->usable) ? "can  " :
+						     "can't",
+			is_note ? "" : finding->mechanism, finding->text);
+	}
 }
 
 void gp_status_sum(const struct gp_state *state, const struct gp_state_client *client,
@@ -196,7 +198,7 @@ static void status_client_row(struct gp_columns *columns, const struct gp_state 
 		(void)snprintf(text, sizeof(text), "%u/%u", total.open, total.queues);
 		gp_columns_add(columns, text);
 	} else {
-		gp_columns_number(columns, client->queues_told);
+		gp_columns_number(columns, client->unlisted_queue_count);
 	}
 	gp_columns_number(columns, client->queue_count ? total.pending : GP_STATE_UNKNOWN);
 	gp_columns_ns(columns, client->queue_count ? total.run_ns : GP_STATE_UNKNOWN);

@@ -70,7 +70,7 @@ void gp_top_columns(const struct gp_top *top, bool with_queues, struct gp_column
 		if (client->queue_count)
 			gp_columns_add(ret_columns, text);
 		else
-			gp_columns_number(ret_columns, client->queues_told);
+			gp_columns_number(ret_columns, client->unlisted_queue_count);
 		gp_columns_number(ret_columns, row->pending);
 		gp_columns_add(ret_columns, show_share(row->gpu_permille, text, sizeof(text)));
 		gp_columns_add(ret_columns, show_share(row->wait_permille, text, sizeof(text)));

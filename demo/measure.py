@@ -6,8 +6,9 @@ Programs run in real time; everything told here is device time: real time over t
 import json
 import os
 import subprocess
+from collections.abc import Iterable
 
-from stage import Trouble
+from stage import Program, Stage, Trouble
 
 GROUP = 256  # work items of a workgroup: program.h
 PER_UNIT = 4  # workgroups of the programs' kernels on a compute unit: 128 registers, four waves each
@@ -31,20 +32,20 @@ class Client:
         self.program = program or ("train" if rate is None else "serve")
         self.hint = None  # seconds, real
 
-    def is_service(self):
+    def is_service(self) -> bool:
         return self.rate is not None
 
 
-def serve_and_train(rate=50):
+def serve_and_train(rate: float = 50) -> list[Client]:
     return [Client("serve", 80, rate), Client("train", 20)]
 
 
-def figures(text):
+def figures(text: str) -> dict[str, dict[str, dict]]:
     """The JSON of a result (docs/json.md) as {run: {client: figures}}."""
     return {run["policy"]: {c["name"]: c for c in run["clients"]} for run in json.loads(text)["runs"]}
 
 
-def quantile(values, share):
+def quantile(values: Iterable[float], share: float) -> float | None:
     """As serve itself: the smallest value that so many are at or below."""
     ordered = sorted(values)
     if not ordered:
@@ -53,7 +54,7 @@ def quantile(values, share):
     return ordered[max(rank, 1) - 1]
 
 
-def begin(stage, client, seconds, managed):
+def begin(stage: Stage, client: Client, seconds: float, managed: bool) -> Program:
     options = ["-p", str(client.priority), "-q", *client.options] if managed else None
     if client.is_service():
         more = {"hint": client.hint} if client.hint else {}
@@ -70,7 +71,7 @@ def begin(stage, client, seconds, managed):
     return stage.train(options, client.name, client.program, rounds=ROUNDS)
 
 
-def finish(program, client, stage, window):
+def finish(program: Program, client: Client, stage: Stage, window: tuple[int, int]) -> dict:
     """Its figures in device time; window: real time (begin, end) that trainers are counted in."""
     result = program.result()
     if result["wrong"]:
@@ -105,7 +106,7 @@ def finish(program, client, stage, window):
     }
 
 
-def together(stage, clients, seconds, managed):
+def together(stage: Stage, clients: list[Client], seconds: float, managed: bool) -> dict:
     """All clients beside each other. Trainers first; services when those run; trainers end when the services have."""
     real = seconds * stage.dilation
     programs = {}
@@ -133,7 +134,7 @@ def together(stage, clients, seconds, managed):
     }
 
 
-def alone(stage, client, seconds):
+def alone(stage: Stage, client: Client, seconds: float) -> dict:
     if client.is_service():
         return together(stage, [client], seconds, False)["clients"][0]
     program = stage.train(None, client.name, client.program, rounds=ROUNDS, seconds=seconds * stage.dilation)
@@ -146,18 +147,18 @@ def alone(stage, client, seconds):
 # The simulator's side.
 
 
-def warm_offsets(client, moments):
+def warm_offsets(client: Client, moments: Iterable[int]) -> list[int]:
     """When the requests of a service arrive, those of its warm-up ahead: beside running trainers, one after the other, far enough apart that each
     is over before the next."""
     gap = round(2e9 / client.rate)
     return [WARM_NS + i * gap for i in range(WARM)] + [WARM_NS + WARM * gap + moment for moment in moments]
 
 
-def warm_seconds(clients):
+def warm_seconds(clients: Iterable[Client]) -> float:
     return (WARM_NS + max((WARM * round(2e9 / c.rate) for c in clients if c.is_service()), default=0)) / 1e9
 
 
-def mix_text(clients, device, seconds, offsets):
+def mix_text(clients: list[Client], device: str, seconds: float, offsets: dict[str, list[int]]) -> str:
     """The same workload as a mix file. offsets: {name: when its requests arrived}, with the warm-up of the programs, or Poisson where there are
     none. Seconds are without the warm-up."""
     copy = UNITS[device] * PER_UNIT * GROUP * 4
@@ -198,7 +199,17 @@ def mix_text(clients, device, seconds, offsets):
     return "\n".join(lines)
 
 
-def simulate(build, folder, clients, device, seconds, compare, options=(), seed=7, offsets=None):
+def simulate(
+    build: str,
+    folder: str,
+    clients: list[Client],
+    device: str,
+    seconds: float,
+    compare: Iterable[str],
+    options: Iterable[str] = (),
+    seed: int = 7,
+    offsets: dict[str, list[int]] | None = None,
+) -> dict[str, dict[str, dict]]:
     path = os.path.join(folder, "demo.ini")
     with open(path, "w", encoding="utf-8") as file:
         file.write(mix_text(clients, device, seconds, offsets or {}))
@@ -225,7 +236,9 @@ def simulate(build, folder, clients, device, seconds, compare, options=(), seed=
 # The table.
 
 
-def table_text(runs, device, dilation, mix="serve+train", gate="", seed=1):
+def table_text(
+    runs: Iterable[tuple], device: str, dilation: float, mix: str = "serve+train", gate: str = "", seed: int = 1
+) -> str:
     """What gpreempt-demo-table reads. runs: [(name, duration_ns, clients, stats or None)]."""
     lines = ["device " + device, "title " + TITLES[device], "mix " + mix, "dilate %d" % dilation, "seed %d" % seed]
     if gate:

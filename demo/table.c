@@ -36,6 +36,14 @@ static void table_copy(char *ret_text, size_t size, const char *text)
 	(void)snprintf(ret_text, size, "%s", text);
 }
 
+/* demo/show runs its programs alone, with the stock driver, and with a policy. */
+static enum gp_result_kind table_kind(const char *name)
+{
+	if (!strcmp(name, "alone"))
+		return GP_RESULT_ALONE;
+	return strcmp(name, "stock") ? GP_RESULT_POLICY : GP_RESULT_STOCK;
+}
+
 static int table_run(struct table *table, const char *text)
 {
 	struct gp_result_run *run = &table->runs[table->result.run_count];
@@ -49,6 +57,7 @@ static int table_run(struct table *table, const char *text)
 		   &run->inversion_ns_max) != 6 ||
 	    !run->duration_ns)
 		return -EINVAL;
+	run->kind = table_kind(run->policy);
 	run->inversions_unknown = inversions < 0;
 	run->inversion_count = inversions < 0 ? 0 : (uint64_t)inversions;
 	table->result.run_count++;

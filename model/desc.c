@@ -452,11 +452,6 @@ const char *gp_desc_key_name(enum gp_desc_key key)
 	return (uint32_t)key < GP_DESC_KEY_COUNT ? desc_keys[key].name : "?";
 }
 
-const char *gp_desc_kind_name(enum gp_desc_kind kind)
-{
-	return (uint32_t)kind < 4u ? desc_kinds[kind] : "?";
-}
-
 int gp_desc_line(const struct gp_desc *desc, enum gp_desc_key key, char *ret_line, size_t line_size)
 {
 	const struct gp_desc_value *value = &desc->values[key];

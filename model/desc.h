@@ -83,7 +83,6 @@ int gp_desc_parse(const char *text, size_t text_size, const char *file_name, str
 int gp_desc_override(struct gp_desc *desc, const char *assignment, struct gp_error *error);
 int64_t gp_desc_get(const struct gp_desc *desc, enum gp_desc_key key);
 const char *gp_desc_key_name(enum gp_desc_key key);
-const char *gp_desc_kind_name(enum gp_desc_kind kind);
 /* One line per value: key, value with unit, range, kind, source. */
 int gp_desc_line(const struct gp_desc *desc, enum gp_desc_key key, char *ret_line, size_t line_size);
 

@@ -90,7 +90,7 @@ struct gp_analysis {
 	uint32_t heap_count;
 
 	struct gp_busy gpu, compute, copy, copy_calls, alloc_calls;
-	uint64_t copy_wait_ns, copy_wait_unknown_ns, collective_count, large_copy_count;
+	uint64_t copy_wait_ns, copy_wait_unknown_ns, collective_count;
 	struct analysis_link links[2]; /* to the device, from it */
 	struct analysis_idle idles[ANALYSIS_IDLES];
 	uint32_t idle_count, step_count, step_room;

@@ -11,13 +11,36 @@
 static const struct {
 	const char *name;
 	enum gp_sim_mode mode;
+	enum gp_result_kind kind;
 } mode_baselines[] = {
-	{ "stock", GP_SIM_STOCK },
-	{ "sequential", GP_SIM_SEQUENTIAL },
-	{ "lv1", GP_SIM_LV1 },
-	{ "reset", GP_SIM_RESET },
+	{ "stock", GP_SIM_STOCK, GP_RESULT_STOCK },
+	{ "sequential", GP_SIM_SEQUENTIAL, GP_RESULT_BASELINE },
+	{ "lv1", GP_SIM_LV1, GP_RESULT_BASELINE },
+	{ "reset", GP_SIM_RESET, GP_RESULT_BASELINE },
 };
 #define MODE_BASELINES (sizeof(mode_baselines) / sizeof(mode_baselines[0]))
+
+/* The policies that are more than one of several: the default, and the one that closes no gate. */
+static const struct {
+	const char *name;
+	enum gp_result_kind kind;
+} mode_policies[] = {
+	{ GP_MODE_DEFAULT, GP_RESULT_DEFAULT },
+	{ "none", GP_RESULT_BASELINE },
+};
+
+static enum gp_result_kind mode_kind(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < MODE_BASELINES; i++)
+		if (!strcmp(name, mode_baselines[i].name))
+			return mode_baselines[i].kind;
+	for (i = 0; i < sizeof(mode_policies) / sizeof(mode_policies[0]); i++)
+		if (!strcmp(name, mode_policies[i].name))
+			return mode_policies[i].kind;
+	return GP_RESULT_POLICY;
+}
 
 static bool mode_find(const char *name, struct gp_sim_config *config)
 {
@@ -112,7 +135,7 @@ static int mode_alone(const struct gp_sim_config *base, const struct gp_mode_pro
 	uint32_t i, count = base->workload->client_count;
 	struct mode_part part = { .progress = progress, .total = count };
 	struct gp_sim_config config = *base;
-	struct gp_result_run whole = { .policy = "alone" }, run;
+	struct gp_result_run whole = { .policy = "alone", .kind = GP_RESULT_ALONE }, run;
 	int ret = 0;
 
 	whole.clients = calloc(count, sizeof(*whole.clients));
@@ -143,11 +166,15 @@ int gp_mode_run(const struct gp_sim_config *base, const char *name, const struct
 	struct mode_part part = { .progress = progress, .total = 1 };
 	struct gp_sim_config config = *base;
 	char names[200];
+	int ret;
 
 	if (!strcmp(name, "alone"))
 		return mode_alone(base, progress, ret_run, error);
 	if (!mode_find(name, &config))
 		return gp_error_set(error, -EINVAL, "there is no policy \"%.40s\"; valid names are: %s", name,
 				    gp_mode_names(names, sizeof(names)));
-	return mode_one(&config, name, &part, ret_run, error);
+	ret = mode_one(&config, name, &part, ret_run, error);
+	if (!ret)
+		ret_run->kind = mode_kind(name);
+	return ret;
 }

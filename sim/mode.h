@@ -11,6 +11,8 @@ struct gp_mode_progress {
 	void (*update)(void *context, uint64_t done, uint64_t total);
 };
 
+#define GP_MODE_DEFAULT "hpf" /* where nobody names a policy */
+
 bool gp_mode_is_name(const char *name);
 /* "alone, stock, …" for "valid names are: …"; returns buffer. */
 const char *gp_mode_names(char *buffer, size_t buffer_size);

@@ -367,5 +367,5 @@ int gp_options_parse(int argc, char **argv, struct gp_options *options, struct g
 		return gp_error_set(error, -EINVAL, "two outputs go to the same file");
 	if (!options->mix && !options->trace)
 		options->mix = "serve+train";
-	return options->run_count ? 0 : options_add_run(options, "hpf", error);
+	return options->run_count ? 0 : options_add_run(options, GP_MODE_DEFAULT, error);
 }

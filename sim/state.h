@@ -110,7 +110,7 @@ struct sim_client {
 	uint32_t first_job, last_job; /* not wholly submitted, in order */
 	uint32_t job_count;           /* not complete */
 	uint32_t packet_count;        /* submitted, not complete */
-	uint64_t job_number, next_arrival_ns;
+	uint64_t job_number;
 	uint32_t request_index;
 	/* collectives: how many members they have, the first of them that is its own, the number of the next */
 	uint32_t meet_count, meet_first;

@@ -13,8 +13,6 @@
 #include "trace/readers.h"
 #include "trace/scratch.h"
 
-#define GP_DATABASE_COLUMN_MAX 32u
-
 struct gp_database {
 	bool has_times; /* rocprof1_db.c: what it asked last */
 	sqlite3 *handle;

@@ -362,13 +362,6 @@ int gp_store_file_end(struct gp_store *store, struct gp_error *error)
 	return r || !is_moved ? r : store_move_all(store->runs, &moves, error);
 }
 
-int gp_store_name(struct gp_store *store, const char *text, uint32_t *ret_name, struct gp_error *error)
-{
-	int r = gp_names_add(&store->names, text, strlen(text), ret_name);
-
-	return r ? store_no_memory(error) : 0;
-}
-
 static void store_count(struct gp_store *store, struct gp_store_file *file, const struct gp_profile_event *event)
 {
 	if (!file->events || event->start_ns < file->first_ns)

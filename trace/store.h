@@ -83,8 +83,6 @@ int gp_store_file_end(struct gp_store *store, struct gp_error *error);
 void gp_store_file_drop(struct gp_store *store);
 /* The sink's event of the current file. A row that ends before it starts, or at 0, is counted and left out. */
 int gp_store_add(struct gp_store *store, const struct gp_profile_event *event, struct gp_error *error);
-/* Puts the name into the table even if no event has it. */
-int gp_store_name(struct gp_store *store, const char *text, uint32_t *ret_name, struct gp_error *error);
 
 /* From the earliest start on; at equal starts the longer first, so that what contains comes before what is contained.
  * May be called again for another pass, but not together with adding. */

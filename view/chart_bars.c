@@ -176,7 +176,7 @@ void gp_chart_latency(FILE *stream, const struct gp_result *result, const char *
 					      .is_bound = gp_row_is_bound(&row, 990) };
 		(void)gp_row_format_latency(&row, 990, p99, sizeof(p99));
 		(void)gp_row_format_times(&row, result, times, sizeof(times));
-		has_times = strcmp(times, "–") && strcmp(result->runs[i].policy, "alone");
+		has_times = strcmp(times, "–") && result->runs[i].kind != GP_RESULT_ALONE;
 		if (has_times)
 			(void)snprintf(entry->text, sizeof(entry->text), "%s (%s alone)", p99, times);
 		else
@@ -190,7 +190,7 @@ void gp_chart_latency(FILE *stream, const struct gp_result *result, const char *
 void gp_chart_throughput(FILE *stream, const struct gp_result *result, const char *row_name)
 {
 	struct bars chart = { .stream = stream, .result = result, .title = "iterations per second" };
-	const struct gp_result_run *alone_run = gp_row_run(result, "alone");
+	const struct gp_result_run *alone_run = gp_row_run(result, GP_RESULT_ALONE);
 	struct gp_row alone, row;
 	uint64_t alone_milli = 0;
 

@@ -71,7 +71,7 @@ struct finding_shares {
 static bool finding_shares(const struct gp_result *result, const struct gp_result_run *run,
 			   struct finding_shares *ret_shares)
 {
-	const struct gp_result_run *alone = gp_row_run(result, "alone");
+	const struct gp_result_run *alone = gp_row_run(result, GP_RESULT_ALONE);
 	struct finding_shares shares = { 0 };
 	uint64_t taken_ppm = 0;
 
@@ -127,16 +127,6 @@ bool gp_finding_most(const struct gp_result *result, const struct gp_result_run 
 	return true;
 }
 
-static bool finding_is_baseline(const char *policy)
-{
-	static const char *const baselines[] = { "sequential", "lv1", "reset", "none" };
-
-	for (size_t i = 0; i < sizeof(baselines) / sizeof(baselines[0]); i++)
-		if (!strcmp(policy, baselines[i]))
-			return true;
-	return false;
-}
-
 /* The lower, the better a run is to tell of: policies before baselines, then the shortest p99, or without services
  * what is kept. */
 static uint64_t finding_order(const struct gp_result *result, const struct gp_result_run *run, const char *urgent)
@@ -151,7 +141,7 @@ static uint64_t finding_order(const struct gp_result *result, const struct gp_re
 	} else if (!urgent && gp_finding_kept(result, run, &kept)) {
 		order = UINT64_MAX / 4u - (kept < UINT64_MAX / 4u ? kept : 0);
 	}
-	return order + (finding_is_baseline(run->policy) ? UINT64_MAX / 2u : 0);
+	return order + (run->kind == GP_RESULT_BASELINE ? UINT64_MAX / 2u : 0);
 }
 
 /* The run the sentence is about: the best one, or stock where there is nothing else; NULL if there is only alone. */
@@ -162,18 +152,18 @@ static const struct gp_result_run *finding_run(const struct gp_result *result, c
 	for (uint32_t i = 0; i < result->run_count; i++) {
 		const struct gp_result_run *run = &result->runs[i];
 
-		if (!strcmp(run->policy, "alone") || !strcmp(run->policy, "stock"))
+		if (run->kind == GP_RESULT_ALONE || run->kind == GP_RESULT_STOCK)
 			continue;
 		if (!best || finding_order(result, run, urgent) < finding_order(result, best, urgent))
 			best = run;
 	}
-	return best ? best : gp_row_run(result, "stock");
+	return best ? best : gp_row_run(result, GP_RESULT_STOCK);
 }
 
 /* "with hpf", "with stock scheduling" */
 static void finding_add_run(struct finding *finding, const struct gp_result_run *run)
 {
-	bool is_stock = !strcmp(run->policy, "stock");
+	bool is_stock = run->kind == GP_RESULT_STOCK;
 
 	finding_add(finding, "with ");
 	finding_add_name(finding, run->policy);
@@ -183,7 +173,7 @@ static void finding_add_run(struct finding *finding, const struct gp_result_run 
 /* "Beside train, ": the other rows of the run, or how many they are. */
 static void finding_add_others(struct finding *finding, const struct gp_result_run *run, const char *urgent)
 {
-	uint32_t rows = 0, clients = 0, told = 0;
+	uint32_t rows = 0, clients = 0, named = 0;
 	struct gp_row row;
 
 	for (uint32_t i = 0; i < run->client_count; i += row.count) {
@@ -202,7 +192,7 @@ static void finding_add_others(struct finding *finding, const struct gp_result_r
 		gp_row_init(&row, run, i);
 		if (!strcmp(row.name, urgent))
 			continue;
-		finding_add(finding, "%s", told++ ? " and " : "");
+		finding_add(finding, "%s", named++ ? " and " : "");
 		finding_add_name(finding, row.name);
 	}
 	finding_add(finding, ", ");
@@ -212,7 +202,7 @@ static void finding_add_others(struct finding *finding, const struct gp_result_r
 static void finding_add_urgent(struct finding *finding, const struct gp_result_run *run, const struct gp_row *row)
 {
 	char p99[GP_ROW_TEXT_SIZE], times[GP_ROW_TEXT_SIZE];
-	bool is_bound = gp_row_is_bound(row, 990), is_alone = !strcmp(run->policy, "alone"), has_times;
+	bool is_bound = gp_row_is_bound(row, 990), is_alone = run->kind == GP_RESULT_ALONE, has_times;
 	const char *start = finding->used ? (is_bound ? "requests of " : "the p99 of ") :
 					    (is_bound ? "Requests of " : "The p99 of ");
 
@@ -308,7 +298,7 @@ static bool finding_has_kept(const struct finding *finding, const struct gp_resu
 /* "train keeps 95 % of what serve leaves": what it cost the others. */
 static void finding_add_cost(struct finding *finding, const struct gp_result_run *run, const char *urgent)
 {
-	const struct gp_result_run *stock = gp_row_run(finding->result, "stock");
+	const struct gp_result_run *stock = gp_row_run(finding->result, GP_RESULT_STOCK);
 	uint64_t kept = 0;
 
 	if (!finding_has_kept(finding, run, urgent, &kept))
@@ -358,11 +348,11 @@ static bool finding_add_worse_row(struct finding *finding, const struct gp_row *
 /* Whoever pays is named: a headline that tells only of the winner is half of the result. */
 static void finding_add_worse(struct finding *finding, const struct gp_result_run *run)
 {
-	const struct gp_result_run *stock = gp_row_run(finding->result, "stock");
+	const struct gp_result_run *stock = gp_row_run(finding->result, GP_RESULT_STOCK);
 	struct gp_row row, before;
 	bool is_first = true;
 
-	if (!stock || run == stock || !strcmp(run->policy, "alone"))
+	if (!stock || run == stock || run->kind == GP_RESULT_ALONE)
 		return;
 	for (uint32_t i = 0; i < run->client_count; i += row.count) {
 		gp_row_init(&row, run, i);
@@ -380,7 +370,7 @@ static void finding_tell_batch(struct finding *finding)
 
 	if (!run || !gp_finding_kept(finding->result, run, &kept))
 		return;
-	stock = gp_row_run(finding->result, "stock");
+	stock = gp_row_run(finding->result, GP_RESULT_STOCK);
 	finding_add(finding, "Sharing ");
 	finding_add_run(finding, run);
 	finding_add(finding, ", ");
@@ -395,7 +385,7 @@ static void finding_tell_batch(struct finding *finding)
 const char *gp_finding_text(const struct gp_result *result, char *buffer, size_t buffer_size)
 {
 	struct finding finding = { .result = result, .text = buffer, .size = buffer_size };
-	const struct gp_result_run *run, *stock = gp_row_run(result, "stock");
+	const struct gp_result_run *run, *stock = gp_row_run(result, GP_RESULT_STOCK);
 	char urgent[GP_ROW_NAME_SIZE];
 	struct gp_row row;
 
@@ -407,10 +397,10 @@ const char *gp_finding_text(const struct gp_result *result, char *buffer, size_t
 	memcpy(urgent, row.name, sizeof(urgent));
 	run = finding_run(result, urgent);
 	if (!run)
-		run = gp_row_run(result, "alone");
+		run = gp_row_run(result, GP_RESULT_ALONE);
 	if (!run || !gp_row_find(&row, run, urgent) || !gp_row_has_latency(&row))
 		return buffer;
-	if (strcmp(run->policy, "alone"))
+	if (run->kind != GP_RESULT_ALONE)
 		finding_add_others(&finding, run, urgent);
 	finding_add_urgent(&finding, run, &row);
 	if (stock && stock != run && gp_row_find(&row, stock, urgent) && gp_row_has_latency(&row))

@@ -5,9 +5,7 @@
 #include <string.h>
 #include "view/lab.h"
 
-#define TEXT_WIDTH  100u
-#define TEXT_LABEL  30u
-#define TEXT_COLUMN 22u
+#define TEXT_WIDTH 100u
 
 const char *gp_lab_device(const struct gp_lab *lab)
 {

@@ -58,8 +58,18 @@ struct gp_result_wait {
 	uint64_t count, total_ns, max_ns;
 };
 
+/* What a run is to compare with; said by whoever ran it, so that the views compare no names. */
+enum gp_result_kind {
+	GP_RESULT_POLICY,
+	GP_RESULT_DEFAULT,  /* the policy that runs where nobody names one */
+	GP_RESULT_ALONE,    /* each client by itself */
+	GP_RESULT_STOCK,    /* as without gpreempt */
+	GP_RESULT_BASELINE, /* another way to do without a policy that schedules */
+};
+
 struct gp_result_run {
-	char policy[24]; /* a policy, or a baseline: alone stock sequential lv1 reset */
+	char policy[24]; /* its name: a policy, or a baseline: alone stock sequential lv1 reset */
+	enum gp_result_kind kind;
 	uint32_t client_count;
 	struct gp_result_client *clients;
 	uint64_t duration_ns; /* device time simulated */

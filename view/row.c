@@ -41,7 +41,7 @@ void gp_row_init(struct gp_row *row, const struct gp_result_run *run, uint32_t i
 		count = 1;
 	*row = (struct gp_row){ .client = client,
 				.count = count,
-				.is_mean = count > 1 && !strcmp(run->policy, "alone") };
+				.is_mean = count > 1 && run->kind == GP_RESULT_ALONE };
 	for (uint32_t i = 0; i < count; i++) {
 		row->requests += client[i].requests;
 		row->unfinished += client[i].unfinished;
@@ -74,17 +74,17 @@ bool gp_row_find(struct gp_row *row, const struct gp_result_run *run, const char
 	return false;
 }
 
-const struct gp_result_run *gp_row_run(const struct gp_result *result, const char *policy)
+const struct gp_result_run *gp_row_run(const struct gp_result *result, enum gp_result_kind kind)
 {
 	for (uint32_t i = 0; i < result->run_count; i++)
-		if (!strcmp(result->runs[i].policy, policy))
+		if (result->runs[i].kind == kind)
 			return &result->runs[i];
 	return NULL;
 }
 
 bool gp_row_find_alone(struct gp_row *row, const struct gp_result *result, const char *name)
 {
-	const struct gp_result_run *alone = gp_row_run(result, "alone");
+	const struct gp_result_run *alone = gp_row_run(result, GP_RESULT_ALONE);
 
 	return alone && gp_row_find(row, alone, name) && gp_row_has_latency(row) && !gp_row_is_bound(row, 990) &&
 	       gp_hist_quantile(gp_row_latency(row), 990);

@@ -28,8 +28,8 @@ struct gp_row {
 void gp_row_init(struct gp_row *row, const struct gp_result_run *run, uint32_t index);
 /* The row of that name in a run. */
 bool gp_row_find(struct gp_row *row, const struct gp_result_run *run, const char *name);
-/* The run of that name, or NULL. */
-const struct gp_result_run *gp_row_run(const struct gp_result *result, const char *policy);
+/* The first run of that kind, or NULL. */
+const struct gp_result_run *gp_row_run(const struct gp_result *result, enum gp_result_kind kind);
 /* The same row in the run "alone"; false where it has no p99 to compare with. */
 bool gp_row_find_alone(struct gp_row *row, const struct gp_result *result, const char *name);
 

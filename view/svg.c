@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the spelling of SVG and the scales of axes. Integers only. */
 #include <inttypes.h>
-#include <string.h>
 #include "lib/log2.h"
 #include "view/format.h"
 #include "view/svg.h"
@@ -98,18 +97,18 @@ uint32_t gp_chart_client_colour(uint32_t index)
 
 uint32_t gp_chart_run_colour(const struct gp_result *result, uint32_t run)
 {
-	static const char *const known[] = { "alone", "stock", "hpf" };
-	const uint32_t known_count = sizeof(known) / sizeof(known[0]);
+	/* These have a colour of their own, one more than it; the other runs take turns with the rest. */
+	static const uint32_t own[GP_RESULT_BASELINE + 1] = {
+		[GP_RESULT_ALONE] = 1,
+		[GP_RESULT_STOCK] = 2,
+		[GP_RESULT_DEFAULT] = 3,
+	};
+	const uint32_t own_count = 3;
 	uint32_t others = 0;
 
-	for (uint32_t i = 0; i <= run; i++) {
-		uint32_t colour = 0;
-
-		while (colour < known_count && strcmp(result->runs[i].policy, known[colour]))
-			colour++;
-		if (i == run && colour < known_count)
-			return colour;
-		others += colour == known_count;
-	}
-	return known_count + (others - 1u) % (GP_SVG_COLOURS - known_count);
+	if (own[result->runs[run].kind])
+		return own[result->runs[run].kind] - 1u;
+	for (uint32_t i = 0; i < run; i++)
+		others += !own[result->runs[i].kind];
+	return own_count + others % (GP_SVG_COLOURS - own_count);
 }

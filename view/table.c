@@ -339,7 +339,7 @@ static void table_finding(const struct table *table, const struct gp_result *res
 {
 	char text[GP_FINDING_SIZE];
 
-	if (!gp_row_run(result, "alone") || !gp_row_run(result, "stock") ||
+	if (!gp_row_run(result, GP_RESULT_ALONE) || !gp_row_run(result, GP_RESULT_STOCK) ||
 	    !*gp_finding_text(result, text, sizeof(text)))
 		return;
 	fputc('\n', table->stream);
@@ -385,7 +385,7 @@ static void table_legend(const struct table *table, const struct gp_result *resu
 	bool has_alone = false, has_left = false, has_limited = false, has_unfinished = false;
 
 	for (uint32_t i = 0; i < result->run_count; i++) {
-		has_alone |= !strcmp(result->runs[i].policy, "alone");
+		has_alone |= result->runs[i].kind == GP_RESULT_ALONE;
 		has_left |= result->runs[i].left_short > 0;
 		has_limited |= result->runs[i].limited > 0;
 		has_unfinished |= gp_row_unfinished(&result->runs[i]) > 0;

@@ -4,6 +4,8 @@
 Everything it starts it ends, in the order last to first, and each wait has a limit. It never touches a process it did not start, and
 changes no setting of the GPU.
 """
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -13,6 +15,9 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
+from typing import Any
 
 PLACES = ("", "cli", "daemon", "agent", "libgpreempt", "bench")  # a flat folder, or a build tree
 PATIENCE = 40.0  # seconds to start; eight CUDA contexts at once take a while
@@ -36,7 +41,7 @@ class Signals:
     held, pending = 0, None
 
     @classmethod
-    def handle(cls, number, frame):
+    def handle(cls, number: int, frame: FrameType | None) -> None:
         if cls.held:
             cls.pending = number
         else:
@@ -44,7 +49,7 @@ class Signals:
 
     @classmethod
     @contextlib.contextmanager
-    def hold(cls):
+    def hold(cls) -> Iterator[None]:
         cls.held += 1
         try:
             yield
@@ -59,7 +64,7 @@ class Stuck(Trouble):
     """A process cannot even be killed: it hangs in the driver. Nothing further is tried."""
 
 
-def find(folder, *names):
+def find(folder: str, *names: str) -> str | None:
     """The first of these files in a folder of ready programs, or None."""
     for name in names:
         for place in PLACES:
@@ -69,7 +74,7 @@ def find(folder, *names):
     return None
 
 
-def wait_for(what, question, seconds, every=0.02):
+def wait_for(what: str | Callable[[], str], question: Callable[[], Any], seconds: float, every: float = 0.02) -> Any:
     end = time.monotonic() + seconds
     while True:
         answer = question()
@@ -96,21 +101,21 @@ class Child:
             )
 
     @property
-    def pid(self):
+    def pid(self) -> int:
         return self.process.pid  # gpreempt run becomes the program
 
-    def output(self):
+    def output(self) -> str:
         with open(self.path, encoding="utf-8", errors="replace") as file:
             return file.read()
 
-    def said(self):
+    def said(self) -> str:
         lines = [line for line in self.output().splitlines() if line.strip()]
         return "%s said: %s" % (self.name, " / ".join(lines[-3:]) or "nothing")
 
-    def is_running(self):
+    def is_running(self) -> bool:
         return self.process.poll() is None
 
-    def wait_line(self, line, seconds=PATIENCE):
+    def wait_line(self, line: str, seconds: float = PATIENCE) -> None:
         def asked():
             if line in self.output().splitlines():
                 return True
@@ -120,24 +125,24 @@ class Child:
 
         wait_for(lambda: "'%s' of %s" % (line, self.said()), asked, seconds)
 
-    def wait(self, seconds):
+    def wait(self, seconds: float) -> int:
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise Trouble("%s did not end within %.0f s; %s" % (self.name, seconds, self.said())) from None
 
-    def ask_to_end(self):
+    def ask_to_end(self) -> None:
         """Once: a second signal would meet a program that is about to say whether its results were exact."""
         if self.is_running() and not self.is_asked:
             self.is_asked = True
             self.process.send_signal(signal.SIGTERM)
 
-    def end(self, seconds=END_S):
+    def end(self, seconds: float = END_S) -> int:
         """Asks it to end; its status."""
         self.ask_to_end()
         return self.wait(seconds)
 
-    def kill(self):
+    def kill(self) -> None:
         """Whatever it does. Stuck, if it outlives even that."""
         if self.is_running():
             try:
@@ -156,7 +161,7 @@ class Progress:
     def __init__(self, path):
         self.path = path
 
-    def records(self):
+    def records(self) -> list[tuple[int, int]]:
         try:
             with open(self.path, "rb") as file:
                 data = file.read()
@@ -164,7 +169,7 @@ class Progress:
             return []
         return list(struct.iter_unpack("=QQ", data[: len(data) // 16 * 16]))
 
-    def last(self):
+    def last(self) -> tuple[int, int] | None:
         try:
             with open(self.path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size // 16
@@ -176,7 +181,7 @@ class Progress:
             return None
 
 
-def units_at(records, moment):
+def units_at(records: list[tuple[int, int]], moment: float) -> float | None:
     """Work done up to a moment, between two records linearly. The moment must be inside."""
     low, high = 0, len(records) - 1
     if high < 1 or not records[0][0] <= moment <= records[high][0]:
@@ -191,7 +196,7 @@ def units_at(records, moment):
     return u0 + (u1 - u0) * (moment - t0) / (t1 - t0)
 
 
-def rate(records, begin, end):
+def rate(records: list[tuple[int, int]], begin: float, end: float) -> float | None:
     """Units per second from begin to end (ns), or None where the records do not cover it."""
     first, last = units_at(records, begin), units_at(records, end)
     if first is None or last is None or end <= begin:
@@ -221,13 +226,13 @@ class Stage:
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o755)
 
-    def program(self, *names):
+    def program(self, *names: str) -> str:
         path = find(self.binaries, *names)
         if not path:
             raise Trouble("%s is not in %s" % (names[0], self.binaries))
         return path
 
-    def environment(self, extra=None):
+    def environment(self, extra: dict[str, str] | None = None) -> dict[str, str]:
         environment = {
             key: value for key, value in os.environ.items() if key not in ("LD_PRELOAD", "CUDA_MPS_PIPE_DIRECTORY")
         }
@@ -238,20 +243,20 @@ class Stage:
         environment.update(extra or {})
         return environment
 
-    def start(self, name, argv, extra=None):
+    def start(self, name: str, argv: list[str], extra: dict[str, str] | None = None) -> Child:
         self.count += 1
         with Signals.hold():
             child = Child("%s-%d" % (name, self.count), argv, self.environment(extra), self.folder)
             self.children.append(child)
         return child
 
-    def managed(self, priority, argv):
+    def managed(self, priority: int | None, argv: list[str]) -> list[str]:
         """The command itself, or with a priority."""
         if priority is None:
             return argv
         return [self.program("gpreempt"), "run", "-p", str(priority), "--require", "--check", "0", "--", *argv]
 
-    def tap(self, name):
+    def tap(self, name: str) -> tuple[dict[str, str], str]:
         """Environment that has the driver's handles of a program written down, and where."""
         library = find(self.binaries, "libtap.so")
         path = os.path.join(self.folder, name + ".tap")
@@ -259,7 +264,14 @@ class Stage:
             os.unlink(path)
         return ({"LD_PRELOAD": library, "NVBENCH_TAP": path} if library else {}), path
 
-    def batch(self, priority=None, ms=50, listed=None, sample_us=2000, extra=None):
+    def batch(
+        self,
+        priority: int | None = None,
+        ms: int = 50,
+        listed: str | None = None,
+        sample_us: int = 2000,
+        extra: dict[str, str] | None = None,
+    ) -> Child:
         """Starts a batch program; its child with .progress and .tap."""
         name = "be-%d" % (self.count + 1)
         path = os.path.join(self.folder, name + ".progress")
@@ -277,7 +289,14 @@ class Stage:
         child.progress, child.tap = Progress(path), tap
         return child
 
-    def urgent(self, options, priority=None, name="hp", extra=None, program="hp"):
+    def urgent(
+        self,
+        options: list[str],
+        priority: int | None = None,
+        name: str = "hp",
+        extra: dict[str, str] | None = None,
+        program: str = "hp",
+    ) -> Child:
         """Starts an urgent program, hp or one in Python; its child with .json."""
         path = os.path.join(self.folder, "%s-%d.json" % (name, self.count + 1))
         go = path + ".go"
@@ -295,13 +314,13 @@ class Stage:
         child.json, child.go, child.tap = path, go, tap
         return child
 
-    def go(self, *children):
+    def go(self, *children: Child) -> None:
         """They begin to make requests."""
         for child in children:
             with open(child.go, "w", encoding="ascii"):
                 pass
 
-    def configure(self, settings=()):
+    def configure(self, settings: Iterable[tuple[str, str]] = ()) -> str:
         """Writes gpreempt.conf; its path."""
         path = os.path.join(self.folder, "gpreemptd.conf")
         sections = {"daemon": {"socket": self.socket, "state_dir": os.path.join(self.folder, "state")}}
@@ -313,7 +332,7 @@ class Stage:
                 file.write("[%s]\n%s\n" % (section, "".join("%s = %s\n" % item for item in values.items())))
         return path
 
-    def reload(self, child, settings=()):
+    def reload(self, child: Child, settings: Iterable[tuple[str, str]] = ()) -> None:
         """The daemon goes on with other settings, those that take effect without a restart."""
         self.configure(settings)
         before = child.output().count(READ_AGAIN)
@@ -326,7 +345,7 @@ class Stage:
 
         wait_for(lambda: "gpreemptd reads its settings; " + child.said(), asked, 5)
 
-    def daemon(self, settings=()):
+    def daemon(self, settings: Iterable[tuple[str, str]] = ()) -> Child:
         path = self.configure(settings)
         child = self.start(
             "gpreemptd", [self.program("gpreemptd"), "--config", path, "--socket", self.socket, *self.daemon_options]
@@ -340,7 +359,7 @@ class Stage:
         wait_for(lambda: "gpreemptd answers; " + child.said(), asked, 15)
         return child
 
-    def status(self):
+    def status(self) -> dict | None:
         """What `gpreempt status --json` says, or None."""
         try:
             with Signals.hold():
@@ -356,7 +375,7 @@ class Stage:
         except (subprocess.TimeoutExpired, ValueError):
             return None
 
-    def calibrate(self):
+    def calibrate(self) -> dict:
         """On an idle device: how long the programs' loops take. Alike for everything that is compared."""
         found = {}
         for program in ("be", "hp"):
@@ -368,7 +387,7 @@ class Stage:
         self.check_checks()
         return found
 
-    def check_checks(self):
+    def check_checks(self) -> None:
         """A batch program whose reference was damaged must say so: a check that cannot fail would make every row exact."""
         child = self.start("be-planted", [self.program("be"), "--plant", "--ms", "5", "--iters", str(self.iters)])
         child.wait_line("ready")
@@ -376,7 +395,7 @@ class Stage:
         if child.end() != 3 or '"gpu_wrong": 0,' in child.output():
             raise Trouble("be does not notice wrong results; %s" % child.said())
 
-    def mps_start(self):
+    def mps_start(self) -> dict[str, str]:
         """A server of our own; the environment of its clients."""
         control = shutil.which("nvidia-cuda-mps-control")
         if not control:
@@ -392,7 +411,7 @@ class Stage:
             raise Trouble("nvidia-cuda-mps-control ended; " + self.mps.said())
         return environment
 
-    def mps_stop(self):
+    def mps_stop(self) -> None:
         if self.mps and self.mps.is_running():
             try:
                 subprocess.run(
@@ -412,7 +431,7 @@ class Stage:
         self.mps = None
 
     @staticmethod
-    def kill_servers(pipe):
+    def kill_servers(pipe: str) -> None:
         """Of our own MPS those that outlived its control: gpreemptd does nothing on a machine where one runs."""
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -426,7 +445,7 @@ class Stage:
             except OSError:
                 pass
 
-    def close(self):
+    def close(self) -> None:
         """Ends everything, the last one first: clients before their daemon or server."""
         stuck = None
         for child in reversed([c for c in self.children if c is not self.mps]):
@@ -445,7 +464,7 @@ class Stage:
             raise stuck
 
 
-def xid_lines():
+def xid_lines() -> list[str] | None:
     """What the kernel has said about GPU errors so far; None: it does not tell us."""
     try:
         with Signals.hold():

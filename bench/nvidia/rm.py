@@ -4,9 +4,12 @@
 Independent of gpreempt: handles come from libtap.so in that process, the question goes over a duplicate of its own file (pidfd_getfd).
 Two controls that only read: 0xa06c0104 (GET_TIMESLICE) and 0x20801215 (GR_GET_CTXSW_STATS) of open-gpu-kernel-modules 580.
 """
+from __future__ import annotations
+
 import ctypes
 import fcntl
 import os
+from typing import Any
 
 PIDFD_GETFD = 438
 RM_CONTROL = 0xC020462A
@@ -25,7 +28,7 @@ class Stats(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint32) for name in ("group", "flags", "save", "restore", "wfi", "cta", "cilp", "gfxp")]
 
 
-def noted(path):
+def noted(path: str) -> list[tuple]:
     """[(kind, fd, client, object, parent)] from a tap's file."""
     try:
         with open(path, encoding="ascii") as file:
@@ -37,7 +40,7 @@ def noted(path):
     ]
 
 
-def compute_groups(objects):
+def compute_groups(objects: list[tuple]) -> list[tuple]:
     """[(fd, client, group)] of the groups below one of whose channels there is a compute object."""
     channels = {(client, parent) for kind, _, client, _, parent in objects if kind == "compute"}
     groups = {
@@ -52,7 +55,7 @@ def compute_groups(objects):
     ]
 
 
-def control(pid, fd, client, handle, command, params):
+def control(pid: int, fd: int, client: int, handle: int, command: int, params: Any) -> int | str | None:
     """0, or why not."""
     libc = ctypes.CDLL(None, use_errno=True)
     pidfd = os.pidfd_open(pid)
@@ -72,7 +75,7 @@ def control(pid, fd, client, handle, command, params):
         os.close(copy)
 
 
-def slices(pid, path):
+def slices(pid: int, path: str) -> list[int]:
     """Time slices (µs) of the compute groups of a process; [] where nothing is known."""
     found = []
     for fd, client, handle in compute_groups(noted(path)):
@@ -85,7 +88,7 @@ def slices(pid, path):
     return found
 
 
-def saves(pid, path):
+def saves(pid: int, path: str) -> int | None:
     """How often the compute groups of a process were saved so far; None where it is not told."""
     objects = noted(path)
     subdevices = {client: handle for kind, _, client, handle, _ in objects if kind == "subdevice"}

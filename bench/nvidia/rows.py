@@ -4,8 +4,12 @@
 A set-up is one start of programs; each of its rows is a stretch of requests (a phase) of the same urgent process. Set-ups are repeated in
 passes, so that what is compared is measured in turn and not one after the other.
 """
+from __future__ import annotations
+
+import argparse
 import dataclasses
 import os
+from collections.abc import Iterable, Iterator
 
 PERIOD_US, KERNEL_US = 20000, 200  # one kernel about every 20 ms
 MID_PERIOD_US, MID_KERNEL_US = 10000, 2000
@@ -62,11 +66,11 @@ class Setup:
     launches: int = 0  # sets of processes whose launches a second are compared (launches.py)
 
 
-def hint_row(lead):
+def hint_row(lead: int) -> Row:
     return Row("hint-%d" % lead, "1 batch, gpreempt, hint %d µs ahead" % lead, native="native-1", hint=lead)
 
 
-def shape_rows(kind, title, **more):
+def shape_rows(kind: str, title: str, **more: object) -> tuple[Row, ...]:
     return (
         Row(kind + "-alone", title + ": alone", kind + "-alone", **more),
         Row(kind + "-native", title + ": 1 batch, native", kind + "-alone", **more),
@@ -86,7 +90,7 @@ LLM_VARIANTS = (
 )
 
 
-def llm_rows(kind, title, mode, alone, beside):
+def llm_rows(kind: str, title: str, mode: str, alone: str, beside: Iterable[tuple[str, str]]) -> Iterator[Row]:
     """Two rows for each: to the first token, and from each token to the next."""
     for name, words in beside:
         for token in (False, True):
@@ -398,18 +402,18 @@ PARTS = {
 }
 
 
-def kind_of(setup):
+def kind_of(setup: Setup) -> str:
     """Of batch program: how it is called among those measured by themselves."""
     first = ROWS[setup.rows[0]]
     return setup.kinds[0] if setup.kinds else "list" if first.lists else "torch" if first.torch else str(setup.ms)
 
 
-def kinds_of(setup):
+def kinds_of(setup: Setup) -> list[str]:
     """Of each batch program of a set-up."""
     return list(setup.kinds) or [kind_of(setup)] * setup.batch
 
 
-def needs(setup):
+def needs(setup: Setup) -> list[str]:
     """Python packages without which a set-up cannot be measured."""
     first = ROWS[setup.rows[0]] if setup.rows else None
     words = {setup.alone, setup.pair, *setup.kinds}
@@ -418,7 +422,7 @@ def needs(setup):
     )
 
 
-def order(chosen, repeats):
+def order(chosen: set[str], repeats: int) -> list[tuple[Setup, int]]:
     """[(set-up, number of the repeat)], the most wanted first: what does not fit the time is dropped from the end.
 
     Everything once; then the rows with an aim again; then the others again."""
@@ -435,7 +439,7 @@ def order(chosen, repeats):
     return passes(AIMED + FAULTS + STATED + NAMED, (0,)) + passes(AIMED, again) + passes(STATED + NAMED, again)
 
 
-def choose(words):
+def choose(words: list[str]) -> set[str]:
     """The names of set-ups that words (set-ups, rows or parts) ask for; ValueError with a sentence."""
     if not words:
         return set(SETUPS) - set(NAMED)
@@ -458,20 +462,20 @@ def choose(words):
     return chosen
 
 
-def requests_of(arguments):
+def requests_of(arguments: argparse.Namespace) -> int:
     return max(1, -(-arguments.requests // arguments.repeats))
 
 
-def requests_in(row, requests):
+def requests_in(row: Row, requests: int) -> int:
     """Requests of one phase."""
     return max(1, round(SCALE * row.seconds * 1e6 / row.period_us)) if row.seconds else requests
 
 
-def phase_seconds(row, requests):
+def phase_seconds(row: Row, requests: int) -> float:
     return requests_in(row, requests) * row.period_us / 1e6
 
 
-def started_by_python(setup):
+def started_by_python(setup: Setup) -> float:
     """How many programs of a set-up take long to start, one after the other."""
     first = ROWS[setup.rows[0]] if setup.rows else None
     if setup.alone in ("torch", "jax") or setup.pair == "mp":
@@ -481,7 +485,7 @@ def started_by_python(setup):
     return 1 + setup.batch if first and first.torch else 0.5 if first and first.http else 0
 
 
-def seconds_of(setup, requests, start_s=START_S):
+def seconds_of(setup: Setup, requests: int, start_s: float = START_S) -> float:
     """How long a set-up is expected to take."""
     start_s += TORCH_START_S * started_by_python(setup)
     if setup.alone:

@@ -13,7 +13,6 @@
 #define GP_FACTS_GPU_MAX     64u
 #define GP_FACTS_PROCESS_MAX 4096u
 #define GP_FACTS_RENDER_MAX  128u
-#define GP_FACTS_LOG_MAX     8u
 #define GP_FACTS_ROOT_ENV    "GPREEMPT_DOCTOR_ROOT" /* a tree with sys/, proc/, dev/ instead of the machine's */
 #define GP_FACTS_PATH_SIZE   512
 
@@ -34,7 +33,7 @@ struct gp_facts_process {
 	bool is_environment_known;
 	uint64_t hw_queues;       /* GPU_MAX_HW_QUEUES */
 	uint64_t ignore_priority; /* DEBUG_HIP_IGNORE_STREAM_PRIORITY: 0, 1 */
-	uint64_t hip_major, hip_minor;
+	uint64_t hip_major;
 	uint32_t compute_count;
 	bool is_cuda; /* has an NVIDIA GPU open; its contexts are not counted */
 };

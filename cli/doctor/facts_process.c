@@ -113,21 +113,17 @@ static void process_environment(struct gp_facts_process *process, const char *ro
 static void process_hip(struct gp_facts_process *process, const char *root)
 {
 	GP_AUTO_FREE char *maps = NULL;
-	unsigned int major = 0, minor = 0;
+	unsigned int major = 0;
 	const char *at;
 	char path[GP_FACTS_PATH_SIZE];
 	size_t size = 0;
-	int count;
 
 	gp_facts_process_path(root, process->pid, "maps", path);
 	if (gp_file_read(path, PROCESS_FILE_SIZE, &maps, &size, NULL))
 		return;
 	at = strstr(maps, "libamdhip64.so.");
-	count = at ? sscanf(at, "libamdhip64.so.%u.%u", &major, &minor) : 0;
-	if (count >= 1)
+	if (at && sscanf(at, "libamdhip64.so.%u", &major) == 1)
 		process->hip_major = major;
-	if (count == 2)
-		process->hip_minor = minor;
 }
 
 static void process_name(struct gp_facts_process *process, const char *root)
@@ -156,8 +152,7 @@ void gp_facts_add_processes(struct gp_doctor_facts *facts, const char *root)
 	while ((entry = readdir(folder)) && facts->process_count < GP_FACTS_PROCESS_MAX) {
 		struct gp_facts_process process = { .hw_queues = GP_FACTS_UNKNOWN,
 						    .ignore_priority = GP_FACTS_UNKNOWN,
-						    .hip_major = GP_FACTS_UNKNOWN,
-						    .hip_minor = GP_FACTS_UNKNOWN };
+						    .hip_major = GP_FACTS_UNKNOWN };
 
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
 			continue;
@@ -177,8 +172,7 @@ void gp_facts_add_cuda(struct gp_doctor_facts *facts, const char *root, uint64_t
 					    .is_cuda = true,
 					    .hw_queues = GP_FACTS_UNKNOWN,
 					    .ignore_priority = GP_FACTS_UNKNOWN,
-					    .hip_major = GP_FACTS_UNKNOWN,
-					    .hip_minor = GP_FACTS_UNKNOWN };
+					    .hip_major = GP_FACTS_UNKNOWN };
 
 	process_environment(&process, root);
 	process_name(&process, root);

@@ -2,7 +2,7 @@
 /* Rule: what the daemon reached on each device. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
+#include <gpreempt/mechanism.h>
 #include "cli/doctor/rule.h"
 
 /* Programs whose queues the driver lets nobody stop. */
@@ -14,7 +14,7 @@ static void mechanism_userq(const struct gp_doctor_facts *facts, struct gp_docto
 	for (uint32_t i = 0; facts->has_daemon && i < facts->state.client_count; i++) {
 		const struct gp_state_client *client = &facts->state.clients[i];
 
-		if (strcmp(client->mechanism, "userq") != 0)
+		if (gp_state_mechanism(client->mechanism) != GP_MECHANISM_USERQ)
 			continue;
 		if (used < sizeof(names))
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.40s (%" PRIu64 ")",
@@ -32,7 +32,8 @@ static void mechanism_check(const struct gp_doctor_facts *facts, struct gp_docto
 {
 	for (uint32_t i = 0; facts->has_daemon && i < facts->state.device_count; i++) {
 		const struct gp_state_device *device = &facts->state.devices[i];
-		bool is_none = !strcmp(device->mechanism, "none") || !strcmp(device->mechanism, "submit");
+		uint32_t mechanism = gp_state_mechanism(device->mechanism);
+		bool is_none = gp_mechanism_has(mechanism, GP_STOPS_NOTHING);
 		bool is_stopped = device->stopped != GP_STATE_UNKNOWN && device->stopped;
 		struct gp_finding *finding;
 
@@ -42,7 +43,7 @@ static void mechanism_check(const struct gp_doctor_facts *facts, struct gp_docto
 					is_stopped ? device->stopped_why : "");
 		if (is_stopped)
 			gp_finding_advise(finding, "when the cause is gone: gpreempt resume %" PRIu64, device->gpu_id);
-		else if (!strcmp(device->mechanism, "channel"))
+		else if (mechanism == GP_MECHANISM_CHANNEL)
 			gp_finding_advise(
 				finding,
 				"agents do it, one program a call; with CAP_SYS_PTRACE the daemon does it, several programs a call: gpreempt status says what borrow lacks");

@@ -74,27 +74,27 @@ def thread_ended(build, name):
 
 
 @case
-def thread_ended_debugger(build):
+def thread_ended_debugger(build: str) -> None:
     thread_ended(build, "debugger")
 
 
 @case
-def thread_ended_self(build):
+def thread_ended_self(build: str) -> None:
     thread_ended(build, "self")
 
 
 @case
-def thread_ended_update(build):
+def thread_ended_update(build: str) -> None:
     thread_ended(build, "update")
 
 
 @case
-def thread_ended_submit(build):
+def thread_ended_submit(build: str) -> None:
     thread_ended(build, "submit")
 
 
 @case
-def thread_ended_alone(build):
+def thread_ended_alone(build: str) -> None:
     """It ends while the daemon hangs: nobody orders anything, and its closed gates open all the same."""
     for name in ("self", "update"):
         with Stage(build, dilation=FAST, mechanism=name, hasty=True) as stage:
@@ -115,7 +115,7 @@ def thread_ended_alone(build):
 
 
 @case
-def urgent_stopped(build):
+def urgent_stopped(build: str) -> None:
     """SIGSTOP of the urgent client: the device finishes what it has, the daemon reads that from its memory and says so, and the one below is
     opened for good, although nobody answers. After SIGCONT everything is as before."""
     for name in ("debugger", "self", "update"):
@@ -163,7 +163,7 @@ def urgent_stopped(build):
 
 
 @case
-def stopped_escalates(build):
+def stopped_escalates(build: str) -> None:
     """A client that could not be debugged when it came (it was traced) is one of its agent's; when it stops and does not answer, the daemon
     becomes its debugger and closes it all the same."""
     with Stage(build, dilation=50, mechanism="debugger,update", hasty=True) as stage:
@@ -202,7 +202,7 @@ def stopped_escalates(build):
 
 
 @case
-def policy_changed(build):
+def policy_changed(build: str) -> None:
     """Another policy by reload, and back, with each mechanism: orders are carried out as before. The new core counts its plans from 1, agents
     take no order older than their last. Under policy none the program that was held out runs beside the urgent one."""
     for name in ("debugger", "self", "update"):
@@ -230,7 +230,7 @@ def policy_changed(build):
 
 
 @case
-def fetch(build):
+def fetch(build: str) -> None:
     """A device whose read pointer moves when a packet starts, and [kfd] rptr = fetch: the last packet of a queue runs when the queue looks
     drained already. The urgent one is never closed, the other is held out while it works, and all is exact."""
     with Stage(build, dilation=FAST, params=["--param", "vgpu_rptr_at_fetch=1"]) as stage:
@@ -261,7 +261,7 @@ def fetch(build):
 
 
 @case
-def few_descriptors(build):
+def few_descriptors(build: str) -> None:
     """A HIP program with a limit of 16 descriptors: the agent needs too many of them and leaves it alone. With 64 it is scheduled."""
     with Stage(build, dilation=FAST) as stage:
         stage.daemon()

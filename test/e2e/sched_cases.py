@@ -6,9 +6,11 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import stage as stages
-from stage import PATIENCE, Trouble, wait_for
+from stage import PATIENCE, Program, Trouble, wait_for
 
 
 class Skipped(Exception):
@@ -23,7 +25,7 @@ class Stage(stages.Stage):
         super().__init__(build, **options)
         self.hasty = hasty
 
-    def configuration(self, settings):
+    def configuration(self, settings: dict[str, str]) -> str:
         patient = {} if self.hasty else {"daemon.lease": "60s", "daemon.answer_timeout": "60s"}
         return super().configuration({**patient, **settings})
 
@@ -35,17 +37,17 @@ ENDLESS = 100000  # seconds: a service that ends when it is told to, so that it 
 AGELESS = {"policy.age_window": "1h"}  # nobody goes before the urgent one because he has waited for long
 
 
-def case(function):
+def case(function: Callable[[str], None]) -> Callable[[str], None]:
     CASES[function.__name__] = function
     return function
 
 
-def must(good, what):
+def must(good: Any, what: str) -> None:
     if not good:
         raise Trouble(what)
 
 
-def exact(*programs):
+def exact(*programs: Program) -> None:
     """Each ended well and found its results exact, and the node saw every workgroup run exactly once."""
     for program in programs:
         status = program.wait()
@@ -55,7 +57,7 @@ def exact(*programs):
         must(stage.node()["total"]["violations"] == 0, "the node saw a workgroup that did not run exactly once")
 
 
-def end_exact(*programs):
+def end_exact(*programs: Program) -> None:
     for program in programs:
         program.end()
     exact(*programs)
@@ -64,41 +66,41 @@ def end_exact(*programs):
 # What the node itself says of a program's gates; the daemon is not asked.
 
 
-def stopped(stage, program):
+def stopped(stage: Stage, program: Program) -> list[dict]:
     """Its queues that are suspended (debugger, self) or at 0 % (update)."""
     return [queue for queue in stage.queues(program) if queue["suspended"] or queue["percent"] == 0]
 
 
-def is_shut(stage, program):
+def is_shut(stage: Stage, program: Program) -> bool:
     """A queue of it with work is stopped. Idle ones may be: their doorbells open them."""
     return any(queue["submitted"] > queue["read"] for queue in stopped(stage, program))
 
 
-def is_all_open(stage, *programs):
+def is_all_open(stage: Stage, *programs: Program) -> bool:
     return not any(stopped(stage, program) for program in programs)
 
 
-def packets(stage, program):
+def packets(stage: Stage, program: Program) -> int:
     return sum(queue["packets"] for queue in stage.queues(program))
 
 
-def wait_progress(stage, program, more=4):
+def wait_progress(stage: Stage, program: Program, more: int = 4) -> None:
     begin = packets(stage, program)
     wait_for("%s goes on; %s" % (program.name, program.tail()), lambda: packets(stage, program) >= begin + more)
 
 
-def wait_shut(stage, program):
+def wait_shut(stage: Stage, program: Program) -> None:
     wait_for(
         "the gate of %s closes: %s" % (program.name, stage.queues(program)), lambda: is_shut(stage, program), every=0.01
     )
 
 
-def wait_open(stage, program):
+def wait_open(stage: Stage, program: Program) -> None:
     """Whatever of it has work is open."""
     wait_for("the gate of %s opens: %s" % (program.name, stage.queues(program)), lambda: not is_shut(stage, program))
 
 
-def wait_all_open(stage, *programs):
+def wait_all_open(stage: Stage, *programs: Program) -> None:
     """Even idle queues."""
     wait_for("all gates open: %s" % stage.node()["queues"], lambda: is_all_open(stage, *programs))
 
@@ -106,12 +108,12 @@ def wait_all_open(stage, *programs):
 # What the daemon says.
 
 
-def gates(client):
+def gates(client: dict) -> set[str]:
     """Of its compute queues that have work."""
     return {queue["gate"] for queue in client["queues"] if queue["kind"] == "compute" and queue["has_work"]}
 
 
-def managed(stage, *programs):
+def managed(stage: Stage, *programs: Program) -> dict:
     """Waits until the daemon has them all, with queues; the status."""
 
     def asked():
@@ -122,7 +124,9 @@ def managed(stage, *programs):
     return wait_for("the agents of %s report; %s" % ([p.name for p in programs], stage.daemons[-1].tail()), asked)
 
 
-def pair(stage, low="20", high="80", low_options=(), high_options=()):
+def pair(
+    stage: Stage, low: str = "20", high: str = "80", low_options: Sequence[str] = (), high_options: Sequence[str] = ()
+) -> tuple[Program, Program]:
     """Two trainers, the second more urgent: the first is held out for as long as the second runs. Both ready and known to the daemon."""
     below = stage.train(["-p", low, *low_options], "low")
     below.wait_line("ready")
@@ -133,14 +137,14 @@ def pair(stage, low="20", high="80", low_options=(), high_options=()):
 
 
 @case
-def alone(build):
+def alone(build: str) -> None:
     """Requests that overlap, on a device that is slow against the host: barriers are released before the packet processor has come to them."""
     with Stage(build, dilation=20) as stage:
         exact(stage.serve(rate=60, requests=150))
 
 
 @case
-def stock(build):
+def stock(build: str) -> None:
     """Without a daemon: both programs give exact results beside each other, and `run` changes nothing but a warning."""
     with Stage(build, dilation=FAST) as stage:
         train = stage.train(["-p", "20"], iterations=40)
@@ -149,7 +153,7 @@ def stock(build):
         must("warning" in train.output(), "no warning that no daemon runs: " + train.output())
 
 
-def mechanism(build, name, unit):
+def mechanism(build: str, name: str, unit: str) -> None:
     """Forced: reported, used, gates seen to close and open on the node, results exact, the urgent one never held up."""
     with Stage(build, dilation=10, mechanism=name) as stage:
         stage.daemon()
@@ -186,33 +190,33 @@ def mechanism(build, name, unit):
 
 
 @case
-def kernel(build):
+def kernel(build: str) -> None:
     """A driver with kernel/patches: one call for the gates of all programs."""
     mechanism(build, "kernel", "device")
 
 
 @case
-def debugger(build):
+def debugger(build: str) -> None:
     mechanism(build, "debugger", "process")
 
 
 @case
-def self(build):
+def self(build: str) -> None:
     mechanism(build, "self", "process")
 
 
 @case
-def update(build):
+def update(build: str) -> None:
     mechanism(build, "update", "queue")
 
 
 @case
-def submit(build):
+def submit(build: str) -> None:
     mechanism(build, "submit", "queue")
 
 
 @case
-def seven(build):
+def seven(build: str) -> None:
     """One urgent service and six trainers: all exact, batch clients take turns, all of them get on, the service is never closed."""
     with Stage(build, dilation=FAST) as stage:
         stage.daemon(AGELESS)
@@ -237,7 +241,7 @@ def seven(build):
 
 
 @case
-def four(build):
+def four(build: str) -> None:
     """Four priorities, all with work: the most urgent is open and the rest closed; when it ends the next one is, and so on."""
     with Stage(build, dilation=FAST) as stage:
         stage.daemon()
@@ -260,7 +264,7 @@ def four(build):
             trains.pop()
 
 
-def switches(*pids):
+def switches(*pids: int) -> dict[tuple[int, str], int]:
     """How often each thread of these processes went to sleep so far."""
     found = {}
     for pid in pids:
@@ -270,7 +274,7 @@ def switches(*pids):
     return found
 
 
-def stillness(stage, pids):
+def stillness(stage: Stage, pids: Sequence[int]) -> Callable[[], bool]:
     """A question: for a while no thread of these processes wakes up, and the driver is neither called nor changes the runlist, by the node's own counters."""
 
     def nothing_happens():
@@ -287,7 +291,7 @@ def stillness(stage, pids):
 
 
 @case
-def idle(build):
+def idle(build: str) -> None:
     """Twelve idle servers with more queues than there are slots: queues are parked until the runlist fits, and then nothing happens: no thread of the daemon or of an
     agent wakes up, and the driver is not called. A request after that is served."""
     with Stage(build, dilation=1) as stage:
@@ -317,7 +321,7 @@ def idle(build):
 
 
 @case
-def idle_many(build):
+def idle_many(build: str) -> None:
     """Two, eight and twenty idle servers: the open queues fit the slots, by the node's own counters, although twenty are more processes than the GPU has places for; no thread
     of the daemon or of an agent wakes up, the driver is not called, and the runlist is not changed. SCHED_IDLE_S=30: for half a minute. Requests after a rest are
     served."""
@@ -354,7 +358,7 @@ def idle_many(build):
 
 
 @case
-def edf(build):
+def edf(build: str) -> None:
     """Policy edf: a client with a deadline goes before one without, whatever the priorities; the deadline is in the status."""
     with Stage(build, dilation=FAST) as stage:
         stage.daemon({"policy.policy": "edf", **AGELESS})
@@ -370,7 +374,7 @@ def edf(build):
 
 
 @case
-def hint(build):
+def hint(build: str) -> None:
     """A service that says ahead that a request is coming: the trainer is closed for the hint, before there is work."""
     with Stage(build, dilation=FAST) as stage:
         stage.daemon()
@@ -390,7 +394,7 @@ def hint(build):
 
 
 @case
-def wfq(build):
+def wfq(build: str) -> None:
     """Policy wfq: who has three times the weight gets more done; both get on."""
     with Stage(build, dilation=FAST) as stage:
         stage.daemon({"policy.policy": "wfq"})
@@ -406,7 +410,7 @@ def wfq(build):
         end_exact(light, heavy)
 
 
-def kill_daemon(build, name):
+def kill_daemon(build: str, name: str) -> None:
     """kill -9 of the daemon while a gate is closed: all gates open, results exact, no error; a new daemon gets the agents back."""
     with Stage(build, dilation=FAST, mechanism=name) as stage:
         daemon = stage.daemon()
@@ -426,27 +430,27 @@ def kill_daemon(build, name):
 
 
 @case
-def daemon_killed_kernel(build):
+def daemon_killed_kernel(build: str) -> None:
     kill_daemon(build, "kernel")
 
 
 @case
-def daemon_killed_debugger(build):
+def daemon_killed_debugger(build: str) -> None:
     kill_daemon(build, "debugger")
 
 
 @case
-def daemon_killed_self(build):
+def daemon_killed_self(build: str) -> None:
     kill_daemon(build, "self")
 
 
 @case
-def daemon_killed_update(build):
+def daemon_killed_update(build: str) -> None:
     kill_daemon(build, "update")
 
 
 @case
-def daemon_killed_anywhere(build):
+def daemon_killed_anywhere(build: str) -> None:
     """kill -9 of the daemon at twelve moments spread over a preemption and what follows it, the three mechanisms in turn."""
     with Stage(build, dilation=10) as stage:
         train = stage.train(["-p", "20"])
@@ -468,7 +472,7 @@ def daemon_killed_anywhere(build):
 
 
 @case
-def daemon_hangs(build):
+def daemon_hangs(build: str) -> None:
     """SIGSTOP of the daemon while a gate is closed: its lease runs out and the agent opens it; after SIGCONT it is closed again."""
     with Stage(build, dilation=FAST, mechanism="self", hasty=True) as stage:
         daemon = stage.daemon()
@@ -490,7 +494,7 @@ def daemon_hangs(build):
 
 
 @case
-def restart(build):
+def restart(build: str) -> None:
     """The daemon is replaced three times while both work: the agents come back each time, priorities hold again, results are exact."""
     with Stage(build, dilation=FAST) as stage:
         daemon = stage.daemon()
@@ -507,7 +511,7 @@ def restart(build):
 
 
 @case
-def client_killed(build):
+def client_killed(build: str) -> None:
     """kill -9 of the urgent client opens the others; kill -9 of a closed one leaves nothing behind and disturbs nobody."""
     with Stage(build, dilation=FAST) as stage:
         stage.daemon()
@@ -528,7 +532,7 @@ def client_killed(build):
 
 
 @case
-def client_stopped(build):
+def client_stopped(build: str) -> None:
     """SIGSTOP of a client: the others are served, with the agent's own mechanisms too, which is said; after SIGCONT it goes on, exactly."""
     for name in ("debugger", "self", "update"):
         with Stage(build, dilation=FAST, mechanism=name, hasty=True) as stage:
@@ -554,7 +558,7 @@ def client_stopped(build):
 
 
 @case
-def node_killed(build):
+def node_killed(build: str) -> None:
     """kill -9 of vgpud: the programs are told (status 125), the daemon goes on answering."""
     with Stage(build, dilation=FAST) as stage:
         # Its own session: vgpu run kills its command's process group when the node dies.
@@ -597,7 +601,7 @@ def node_killed(build):
 
 
 @case
-def two_daemons(build):
+def two_daemons(build: str) -> None:
     """A second daemon on the same socket refuses with a sentence; the first one is not disturbed."""
     with Stage(build, dilation=FAST) as stage:
         first = stage.daemon()
@@ -614,7 +618,7 @@ def two_daemons(build):
 
 
 @case
-def two_sockets(build):
+def two_sockets(build: str) -> None:
     """A second daemon with a socket of its own leaves the GPU to the first one and says so; when that ends, it takes over."""
     with Stage(build, dilation=FAST) as stage:
         first = stage.daemon()
@@ -643,13 +647,13 @@ def two_sockets(build):
 
 
 @case
-def namespaces(build):
+def namespaces(build: str) -> None:
     """A client in a user and PID namespace of its own is managed like any other, by the daemon and by its own agent."""
     for name in ("debugger", "self"):
         namespaces_one(build, name)
 
 
-def namespaces_one(build, name):
+def namespaces_one(build: str, name: str) -> None:
     with Stage(build, dilation=FAST, mechanism=name) as stage:
         stage.daemon()
         path = stage.file("inside.json")
@@ -691,7 +695,7 @@ def namespaces_one(build, name):
 
 
 @case
-def unmanaged(build):
+def unmanaged(build: str) -> None:
     """A program that was not started by `run` is listed, with its queues, and left alone."""
     with Stage(build, dilation=FAST) as stage:
         stage.daemon()
@@ -710,7 +714,7 @@ def unmanaged(build):
 
 
 @case
-def unmanaged_kernel(build):
+def unmanaged_kernel(build: str) -> None:
     """The driver stops programs without an agent too, whatever their runtime did, and opens them again; `set` changes their priority."""
     with Stage(build, dilation=FAST, mechanism="kernel") as stage:
         stage.daemon({**AGELESS, "unmanaged.action": "pause", "unmanaged.scan": "100ms"})
@@ -738,7 +742,7 @@ def unmanaged_kernel(build):
 
 
 @case
-def rights(build):
+def rights(build: str) -> None:
     """A user without the right: what he asks for is cut to his ceiling; he sees and changes nobody else's clients, and stops nothing."""
     nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     if subprocess.run([*nobody, "test", "-x", os.path.join(build, "cli", "gpreempt-status")], check=False).returncode:

@@ -87,7 +87,7 @@ def start(stage, argv, name):
 
 
 @case
-def cgroup_rules(build):
+def cgroup_rules(build: str) -> None:
     """Pods by the cgroups that a kubelet makes: each has its priority, ceiling, gang and tag, with no environment variable, the agent by ld.so.preload."""
     slices = "/kubepods.slice/kubepods-%s.slice/kubepods-%s-pod11111111_2222_3333_4444_555555555555.slice/cri-containerd-abc.scope"
     with groups(slices % ("besteffort", "besteffort"), slices % ("burstable", "burstable")) as (low, high), Stage(
@@ -128,7 +128,7 @@ def cgroup_rules(build):
 
 
 @case
-def grants(build):
+def grants(build: str) -> None:
     """What root grants to a job's cgroup, before the job is there, holds for a user's program, over a killed daemon, and no longer than it is granted."""
     nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     if subprocess.run([*nobody, "test", "-x", os.path.join(build, "cli", "gpreempt-run")], check=False).returncode:
@@ -190,7 +190,7 @@ def grants(build):
 
 
 @case
-def accounts(build):
+def accounts(build: str) -> None:
     """What a job got is told after it ended: by client, by job, in the events with pid and name, and in the journal."""
     with groups("/slurm/job_7") as (job,), Stage(build, dilation=FAST) as stage:
         daemon = stage.daemon({"cgroup." + job.path: "priority low, tag %c"})
@@ -233,7 +233,7 @@ def accounts(build):
 
 
 @case
-def guaranteed_shares(build):
+def guaranteed_shares(build: str) -> None:
     """A program with a guaranteed share goes on beside urgent work that never ends, again and again, because of its share; one without does not."""
     with Stage(build, dilation=FAST) as stage:
         stage.daemon({"policy.age_window": "1h"})
@@ -267,7 +267,7 @@ SHAPES = {
 
 
 @case
-def containers(build):
+def containers(build: str) -> None:
     """A container's root cannot pause, cannot raise, and sees nobody's programs but its own; with the capability on the host it can."""
     with Stage(build, dilation=FAST) as stage:
         stage.daemon({"ceiling.default": "50"})

@@ -58,22 +58,22 @@ def executed(build, mechanism):
 
 
 @case
-def executed_debugger(build):
+def executed_debugger(build: str) -> None:
     executed(build, "debugger")
 
 
 @case
-def executed_self(build):
+def executed_self(build: str) -> None:
     executed(build, "self")
 
 
 @case
-def executed_update(build):
+def executed_update(build: str) -> None:
     executed(build, "update")
 
 
 @case
-def executed_submit(build):
+def executed_submit(build: str) -> None:
     """Submission holds packets back and preempts nobody: exact beside each other, without a wave saved on its account."""
     with Stage(build, dilation=10, mechanism="submit", params=EXECUTED) as stage:
         stage.daemon()

@@ -123,7 +123,7 @@ def ranks_beside_urgent(build, settings):
 
 
 @case
-def ranks(build):
+def ranks(build: str) -> None:
     """Kernels that spin until their peers on other GPUs are there, beside an urgent program on one of these: the ranks are put aside and come back together, whatever the
     arrivals, and end with exact results. Without gangs one is left behind, and the same look says so."""
     print("%d arrivals from seed %d" % (ARRIVALS, SEED), flush=True)
@@ -137,7 +137,7 @@ def ranks(build):
 
 
 @case
-def rank_unknown(build):
+def rank_unknown(build: str) -> None:
     """A rank without an agent beside one that is scheduled: `status` and the journal name it, it is never closed, and both end with exact results."""
     with Stage(build, dilation=1, gpus=2) as stage:
         daemon = stage.daemon({**AGELESS, "policy.overhead": "1000"})
@@ -182,7 +182,7 @@ def rank_unknown(build):
 
 
 @case
-def rank_stopped(build):
+def rank_stopped(build: str) -> None:
     """SIGSTOP of a rank whose agent changes its gates: its queues cannot be put aside, so those of its peer on another GPU are not, either; both are in quarantine, and the
     events say why. After SIGCONT both are put aside again for urgent work, and end with exact results."""
     with Stage(build, dilation=1, gpus=2, mechanism="self", hasty=True) as stage:
@@ -257,7 +257,7 @@ def pair_beside_urgent(build, settings):
 
 
 @case
-def shares(build):
+def shares(build: str) -> None:
     """Programs that were started apart and exchange a buffer by HIP IPC are a gang: put aside and back together for urgent work, with exact results. With gangs off they
     take turns, and one is left spinning."""
     print("%d arrivals from seed %d" % (ARRIVALS, SEED), flush=True)

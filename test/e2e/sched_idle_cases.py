@@ -57,7 +57,7 @@ def opened_after(stage):
 
 
 @case
-def idle_reopened(build):
+def idle_reopened(build: str) -> None:
     """Twenty servers that rest between two requests: more queues than slots, so that queues are parked meanwhile. The node shows queues that were closed without work and
     have run packets since: the request after the rest has opened them. All are exact. With SCHED_IDLE_S=30 each server is waited for, and the same is shown without a
     daemon."""

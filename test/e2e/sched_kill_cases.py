@@ -163,25 +163,25 @@ def kills(build, name):
 
 
 @case
-def kills_kernel(build):
+def kills_kernel(build: str) -> None:
     kills(build, "kernel")
 
 
 @case
-def kills_debugger(build):
+def kills_debugger(build: str) -> None:
     kills(build, "debugger")
 
 
 @case
-def kills_self(build):
+def kills_self(build: str) -> None:
     kills(build, "self")
 
 
 @case
-def kills_update(build):
+def kills_update(build: str) -> None:
     kills(build, "update")
 
 
 @case
-def kills_submit(build):
+def kills_submit(build: str) -> None:
     kills(build, "submit")

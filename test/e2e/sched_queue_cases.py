@@ -54,22 +54,22 @@ def destroy_closed(build, name):
 
 
 @case
-def destroy_closed_kernel(build):
+def destroy_closed_kernel(build: str) -> None:
     destroy_closed(build, "kernel")
 
 
 @case
-def destroy_closed_debugger(build):
+def destroy_closed_debugger(build: str) -> None:
     destroy_closed(build, "debugger")
 
 
 @case
-def destroy_closed_self(build):
+def destroy_closed_self(build: str) -> None:
     destroy_closed(build, "self")
 
 
 @case
-def destroy_closed_update(build):
+def destroy_closed_update(build: str) -> None:
     destroy_closed(build, "update")
 
 
@@ -106,17 +106,17 @@ def come_and_go(build, name):
 
 
 @case
-def come_and_go_kernel(build):
+def come_and_go_kernel(build: str) -> None:
     come_and_go(build, "kernel")
 
 
 @case
-def come_and_go_debugger(build):
+def come_and_go_debugger(build: str) -> None:
     come_and_go(build, "debugger")
 
 
 @case
-def come_and_go_self(build):
+def come_and_go_self(build: str) -> None:
     come_and_go(build, "self")
 
 
@@ -164,25 +164,25 @@ def first_thread_ends(build, name):
 
 
 @case
-def first_thread_ends_auto(build):
+def first_thread_ends_auto(build: str) -> None:
     first_thread_ends(build, None)
 
 
 @case
-def first_thread_ends_debugger(build):
+def first_thread_ends_debugger(build: str) -> None:
     first_thread_ends(build, "debugger")
 
 
 @case
-def first_thread_ends_self(build):
+def first_thread_ends_self(build: str) -> None:
     first_thread_ends(build, "self")
 
 
 @case
-def first_thread_ends_update(build):
+def first_thread_ends_update(build: str) -> None:
     first_thread_ends(build, "update")
 
 
 @case
-def first_thread_ends_kernel(build):
+def first_thread_ends_kernel(build: str) -> None:
     first_thread_ends(build, "kernel")

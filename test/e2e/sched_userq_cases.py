@@ -20,7 +20,7 @@ def compute(client):
 
 
 @case
-def userq(build):
+def userq(build: str) -> None:
     """A trainer whose queues are user queues of DRM: KFD does not know them; status, doctor and run say what cannot be done; while an urgent service works, what the trainer
     submits is held back; both are exact. A service with such queues goes before a trainer of the other kind."""
     with Stage(build, dilation=5) as stage:

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "demo")
@@ -83,7 +83,9 @@ def wait_for(what: str, question: Callable[[], Any], seconds: float = PATIENCE, 
 class Program:
     """A program on the stage, its output in a file."""
 
-    def __init__(self, stage, name, argv, environment, json_path=None):
+    def __init__(
+        self, stage: "Stage", name: str, argv: list[str], environment: dict[str, str], json_path: str | None = None
+    ) -> None:
         self.stage, self.name, self.json_path = stage, name, json_path
         self.path = stage.file(name + ".out")
         with open(self.path, "wb") as output:
@@ -170,7 +172,17 @@ class Stage:
 
     hurried = False  # hurry()
 
-    def __init__(self, build, device="mi210", dilation=20, gpus=1, kernels=None, name=None, mechanism=None, params=()):
+    def __init__(
+        self,
+        build: str,
+        device: str = "mi210",
+        dilation: float = 20,
+        gpus: int = 1,
+        kernels: str | None = None,
+        name: str | None = None,
+        mechanism: str | None = None,
+        params: Sequence[str] = (),
+    ) -> None:
         self.build = os.path.abspath(build)
         self.device, self.dilation, self.gpus = device, dilation, gpus
         self.kernels = kernels or os.path.join(FOLDER, "kernels.ini")
@@ -190,10 +202,10 @@ class Stage:
     def file(self, name: str) -> str:
         return os.path.join(self.folder, name)
 
-    def program_path(self, name):
+    def program_path(self, name: str) -> str:
         return os.path.join(self.build, "demo", name)
 
-    def __enter__(self):
+    def __enter__(self) -> "Stage":
         atexit.register(self.close)
         command = [
             self.vgpu(),
@@ -220,7 +232,7 @@ class Stage:
                 raise Trouble("%s: %s" % (" ".join(command), output.read().strip()))
         return self
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
         self.close()
 
     def close(self) -> None:
@@ -245,10 +257,10 @@ class Stage:
             environment.pop(name, None)
         return environment
 
-    def first(self, level, argv):
+    def first(self, level: int, argv: list[str]) -> list[str]:
         return ["chrt", "--rr", str(level), *argv] if self.hurried else argv
 
-    def on_node(self, argv):
+    def on_node(self, argv: list[str]) -> list[str]:
         return [self.vgpu(), "run", "--name", self.name, "--", *self.first(1, argv)]
 
     def start(
@@ -284,22 +296,38 @@ class Stage:
 
     # The demonstration programs.
 
-    def managed(self, argv, run_options):
+    def managed(self, argv: list[str], run_options: Sequence[str] | None) -> list[str]:
         return argv if run_options is None else [self.gpreempt(), "run", *run_options, "--", *argv]
 
-    def serve(self, run_options=None, name="serve", program="serve", extra=None, **options):
+    def serve(
+        self,
+        run_options: Sequence[str] | None = None,
+        name: str = "serve",
+        program: str = "serve",
+        extra: dict[str, str] | None = None,
+        **options: Any,
+    ) -> Program:
         path = self.file("%s-%d.json" % (name, self.count + 1))
         argv = [self.program_path(program), "--json", path]
         for option, value in options.items():
             argv += ["--" + option, str(value)]
         return self.start(self.managed(argv, run_options), name, path, extra)
 
-    def train(self, run_options=None, name="train", program="train", extra=None, **options):
+    def train(
+        self,
+        run_options: Sequence[str] | None = None,
+        name: str = "train",
+        program: str = "train",
+        extra: dict[str, str] | None = None,
+        **options: Any,
+    ) -> Program:
         return self.serve(run_options, name, program, extra, **options)
 
     # The daemon.
 
-    def daemon(self, settings=None, extra=None, wrapper=()):
+    def daemon(
+        self, settings: dict[str, str] | None = None, extra: dict[str, str] | None = None, wrapper: Sequence[str] = ()
+    ) -> Program:
         """Starts gpreemptd on the node and waits until it answers. wrapper: a command that becomes what follows it."""
         path = self.file("gpreemptd.conf")
         with open(path, "w", encoding="utf-8") as file:
@@ -325,7 +353,7 @@ class Stage:
         wait_for("gpreemptd answers; " + program.tail(), asked)
         return program
 
-    def configuration(self, settings):
+    def configuration(self, settings: dict[str, str]) -> str:
         sections = {"daemon": {"socket": self.socket, "state_dir": self.file("state")}}
         if self.mechanism:
             sections.setdefault("kfd", {})["mechanism"] = self.mechanism

@@ -18,7 +18,6 @@
 #define FAKE_RM_RULE_MAX   16u
 #define FAKE_RM_GPU_MAX    4u
 #define FAKE_RM_SLICE_US   2048u
-#define FAKE_RM_USERD_MAX  256u
 /* Of driver 580. */
 #define FAKE_RM_EXPORT_SIZE 2128u
 #define FAKE_RM_IMPORT_SIZE 652u

@@ -137,10 +137,10 @@ static void case_truth(struct test *test)
 
 static bool gpu_moves_within(struct test *test, int ms)
 {
-	long before = test_number(test, "beats", 0);
+	long before = test_number(test, "steps_done", 0);
 
 	for (int i = 0; i < ms; i++, usleep(1000))
-		if (test_number(test, "beats", 0) != before)
+		if (test_number(test, "steps_done", 0) != before)
 			return true;
 	return false;
 }
@@ -172,7 +172,7 @@ static void case_gate(struct test *test)
 	for (uint32_t i = 0; i < 10u; i++) {
 		gpu_keep_busy(test);
 		CHECK(fake_order_one(&test->fake, queue, false) == 0);
-		test_number(test, "beats", 0);
+		test_number(test, "steps_done", 0);
 		CHECK(gpu_stands_still(test));
 		CHECK(fake_order_one(&test->fake, queue, true) == 0);
 		CHECK(gpu_moves(test));

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Counts in beats[0], one step about every microsecond (a thousand cycles or so), and adds to sums[thread]. */
+/* Counts in steps_done[0], one step about every microsecond (a thousand cycles or so), and adds to sums[thread]. */
 static const char kernel_text[] =
 	".version 7.0\n.target sm_70\n.address_size 64\n"
-	".visible .entry beat(.param .u64 p_beats, .param .u64 p_sums, .param .u32 p_steps)\n{\n"
+	".visible .entry count_steps(.param .u64 p_done, .param .u64 p_sums, .param .u32 p_steps)\n{\n"
 	".reg .u64 %a, %s, %t0, %t1, %d, %o;\n.reg .u32 %n, %i, %x, %y, %g;\n.reg .pred %p, %q, %z;\n"
-	"ld.param.u64 %a, [p_beats];\nld.param.u64 %s, [p_sums];\nld.param.u32 %n, [p_steps];\n"
+	"ld.param.u64 %a, [p_done];\nld.param.u64 %s, [p_sums];\nld.param.u32 %n, [p_steps];\n"
 	"mov.u32 %x, %tid.x;\nmov.u32 %y, %ctaid.x;\nmov.u32 %g, %ntid.x;\nmad.lo.u32 %x, %y, %g, %x;\n"
 	"setp.eq.u32 %z, %x, 0;\nmul.wide.u32 %o, %x, 4;\nadd.u64 %s, %s, %o;\nmov.u32 %i, 0;\n"
 	"loop:\nsetp.ge.u32 %p, %i, %n;\n@%p bra done;\nmov.u64 %t0, %clock64;\n"
@@ -49,8 +49,8 @@ static struct {
 #define THREADS 64u
 
 static void *streams[STREAMS], *kernel, *graph_exec, *context;
-static uint32_t *beats;
-static uint64_t sums, other, beats_at;
+static uint32_t *steps_done;
+static uint64_t sums, other, steps_done_at;
 static uint32_t expected;
 
 static bool find(void *library, void *ret_function, const char *name)
@@ -79,7 +79,7 @@ static bool load(void)
 
 static int launch(uint32_t stream, uint32_t steps, uint32_t blocks)
 {
-	void *args[] = { &beats_at, &sums, &steps };
+	void *args[] = { &steps_done_at, &sums, &steps };
 
 	expected += steps;
 	return cu.launch(kernel, blocks, 1, 1, THREADS, 1, 1, 0, streams[stream % STREAMS], args, NULL);
@@ -100,12 +100,12 @@ static int context_open(void)
 
 	if (cu.device(&device, 0) || cu.context(&context, 0, device))
 		return -1;
-	if (cu.load(&module, kernel_text) || cu.function(&kernel, module, "beat"))
+	if (cu.load(&module, kernel_text) || cu.function(&kernel, module, "count_steps"))
 		return -2;
-	if (cu.host((void **)&beats, 4096, 0) || cu.alloc(&sums, 4u << 20) || cu.alloc(&other, 4u << 20) ||
+	if (cu.host((void **)&steps_done, 4096, 0) || cu.alloc(&sums, 4u << 20) || cu.alloc(&other, 4u << 20) ||
 	    cu.set(sums, 0, 1u << 20, NULL))
 		return -3;
-	beats_at = (uintptr_t)beats;
+	steps_done_at = (uintptr_t)steps_done;
 	for (uint32_t i = 0; i < STREAMS; i++)
 		if (cu.stream(&streams[i], 1))
 			return -4;
@@ -127,7 +127,7 @@ static int work(uint32_t kind, uint32_t stream, uint32_t steps)
 	case 1: return launch(stream, steps, 132);
 	case 2: return launch_twice(stream, steps) | launch(stream + 1u, steps, 1);
 	case 3: return cu.set(other, 7, 1u << 20, s);
-	case 4: return launch(stream, steps, 1) | cu.to_host(beats + 16, other, 256, s);
+	case 4: return launch(stream, steps, 1) | cu.to_host(steps_done + 16, other, 256, s);
 	case 5: return cu.to_device(other, pageable, sizeof(pageable), s) | launch(stream, steps, 1);
 	case 6: expected += 100; return cu.graph(graph_exec, s);
 	default: {
@@ -175,12 +175,12 @@ int main(void)
 			r = work(a, b, c);
 		else if (!strcmp(verb, "busy"))
 			r = busy();
-		else if (!strcmp(verb, "beats"))
-			r = (long)__atomic_load_n(beats, __ATOMIC_ACQUIRE);
+		else if (!strcmp(verb, "steps_done"))
+			r = (long)__atomic_load_n(steps_done, __ATOMIC_ACQUIRE);
 		else if (!strcmp(verb, "wait"))
 			r = cu.synchronize();
 		else if (!strcmp(verb, "lost")) /* steps that were not made */
-			r = (long)expected - (long)__atomic_load_n(beats, __ATOMIC_ACQUIRE);
+			r = (long)expected - (long)__atomic_load_n(steps_done, __ATOMIC_ACQUIRE);
 		else if (!strcmp(verb, "close"))
 			r = cu.destroy(context);
 		printf("ok %ld\n", r);

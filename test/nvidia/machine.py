@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from typing import Any
 
 CASE, MECHANISM = sys.argv[1:3]
 GPREEMPTD, CLI, AGENT, FAKE, CLIENT, LOOK = (str(pathlib.Path(p).resolve()) for p in sys.argv[3:9])
@@ -47,16 +49,16 @@ class Machine:
         (self.root / "dev").mkdir()
         self.look("make", *[GPU, OTHER][:gpus])
 
-    def file(self, name, text):
+    def file(self, name: str, text: str) -> None:
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def look(self, *words):
+    def look(self, *words: Any) -> dict | None:
         answer = subprocess.run([LOOK, str(self.root / "dev"), *map(str, words)], stdout=subprocess.PIPE, check=True)
         return json.loads(answer.stdout) if words[0] == "show" else None
 
-    def start(self, backend="auto", expect=0, wait=True):
+    def start(self, backend: str = "auto", expect: int = 0, wait: bool = True) -> int:
         self.file(
             "conf",
             f"[daemon]\nbackend = {backend}\nsocket = {self.socket}\nstate_dir = {self.root}\nlease = {self.lease}\nanswer_timeout = {self.answer}\n"
@@ -73,29 +75,29 @@ class Machine:
         until(self.answers, "the daemon answers")
         return 0
 
-    def answers(self):
+    def answers(self) -> bool:
         require(self.daemon.poll() is None, "the daemon runs")
         environment = dict(os.environ, GPREEMPT_SOCKET=str(self.socket), GPREEMPT_WAIT=str(WAIT_S))
         return not subprocess.run(
             [f"{CLI}/gpreempt-status", "--json"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ).returncode
 
-    def cli(self, *words):
+    def cli(self, *words: Any) -> str:
         environment = dict(os.environ, GPREEMPT_SOCKET=str(self.socket), GPREEMPT_WAIT=str(WAIT_S))
         return subprocess.run(
             [f"{CLI}/gpreempt-{words[0]}", *map(str, words[1:])], env=environment, stdout=subprocess.PIPE, check=True
         ).stdout.decode()
 
-    def status(self):
+    def status(self) -> dict:
         return json.loads(self.cli("status", "--json"))
 
-    def groups(self):
+    def groups(self) -> dict[str, dict]:
         return self.look("show")["groups"]
 
-    def calls(self, command):
+    def calls(self, command: int) -> list[dict]:
         return [c for c in self.look("show")["calls"] if c["command"] == command and not c["status"]]
 
-    def end(self):
+    def end(self) -> None:
         for client in self.clients:
             if client.process.poll() is None and sys.exc_info()[0]:
                 client.process.kill()
@@ -128,7 +130,7 @@ class Client:
         else:
             self.group = self.context(gpu)
 
-    def context(self, gpu, number=0):
+    def context(self, gpu: int, number: int = 0) -> str:
         """A context, and its group."""
         before = set(self.machine.groups())
         require(self.ask(f"context {gpu}") == f"ok {number}", "a context")
@@ -137,36 +139,36 @@ class Client:
         # The compute group comes first; the other is a copy engine's.
         return min(set(self.machine.groups()) - before, key=int)
 
-    def say(self, line):
+    def say(self, line: str) -> None:
         self.process.stdin.write(line.encode() + b"\n")
         self.process.stdin.flush()
 
-    def ask(self, line):
+    def ask(self, line: str) -> str:
         self.say(line)
         return self.process.stdout.readline().decode().strip()
 
-    def is_ready(self):
+    def is_ready(self) -> bool:
         """Whether it has set up its context, piece by piece as the hardware let it."""
         return self.process.poll() is None and bool(select.select([self.process.stdout], [], [], 0)[0])
 
-    def has_run(self):
+    def has_run(self) -> None:
         """And what it does from then on: a kernel that never ends."""
         require(self.process.stdout.readline().decode().strip() == "ok 0", "it has started")
         self.group = self.ask("group 0").removeprefix("ok ")
         require(self.ask("submit 1 0") == f"ok {PIECES}", "a submission")
 
-    def work(self):
+    def work(self) -> None:
         """A kernel that never ends."""
         require(self.ask("submit 0 0").startswith("ok"), "a submission")
         self.ask("take 0")
 
-    def get(self):
+    def get(self) -> dict | None:
         return self.machine.groups().get(self.group)
 
-    def slice(self):
+    def slice(self) -> int:
         return self.get()["slice"]
 
-    def thread(self, name):
+    def thread(self, name: str) -> str | None:
         """The number of its thread of this name."""
         for path in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
             try:
@@ -176,27 +178,27 @@ class Client:
                 pass
         return None
 
-    def is_closed(self):
+    def is_closed(self) -> bool:
         return self.get()["disabled"] == self.get()["channels"]
 
-    def is_whole(self):
+    def is_whole(self) -> bool:
         return self.get()["disabled"] == 0 and self.slice() == LONG
 
-    def known(self):
+    def known(self) -> dict | None:
         """As the daemon has it, once it does."""
         for client in self.machine.status()["clients"]:
             if client.get("pid") == self.process.pid and client["queues"] and client["queues"][0]["scheduled"]:
                 return client
         return None
 
-    def told(self):
+    def told(self) -> dict:
         """The same, waited for."""
         return until(self.known, "a scheduled queue")
 
-    def queue(self):
+    def queue(self) -> dict:
         return self.told()["queues"][0]
 
-    def end(self, how=None):
+    def end(self, how: int | None = None) -> None:
         if how:
             self.process.send_signal(how)
         elif self.process.poll() is None:
@@ -209,12 +211,12 @@ class Client:
             raise
 
 
-def require(condition, what):
+def require(condition: Any, what: str) -> None:
     if not condition:
         raise AssertionError(what)
 
 
-def until(condition, what):
+def until(condition: Callable[[], Any], what: str) -> Any:
     end = time.monotonic() + WAIT_S
     while time.monotonic() < end:
         value = condition()
@@ -224,14 +226,14 @@ def until(condition, what):
     raise AssertionError("never: " + what)
 
 
-def end_thread(client, name):
+def end_thread(client: Client, name: str) -> None:
     done = subprocess.run([os.environ["THREAD_END"], str(client.process.pid), name, "now"], stdout=subprocess.DEVNULL)
     if done.returncode == 77:
         sys.exit(77)
     require(done.returncode == 0, f"the end of {name}")
 
 
-def join(machine, priority, gpu=0, more=()):
+def join(machine: Machine, priority: int, gpu: int = 0, more: Any = ()) -> Client:
     client = Client(machine, priority, gpu, more=more)
     client.told()
     return client

@@ -8,6 +8,8 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Callable
+from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -28,7 +30,7 @@ class Ops(System):
             "[Service]\nWatchdogSec=300s\nTimeoutStartSec=600s\n",
         )
 
-    def install(self, *names):
+    def install(self, *names: str) -> Any:
         """Packages of the tree."""
         return self.shell(
             "export DEBIAN_FRONTEND=noninteractive; apt-get install -y --no-install-recommends %s"
@@ -36,16 +38,16 @@ class Ops(System):
             seconds=PATIENCE,
         )
 
-    def demo(self, name):
+    def demo(self, name: str) -> str:
         return os.path.join(self.stage.build, "demo", name)
 
-    def results(self, path):
+    def results(self, path: str) -> Any:
         return json.loads(self.read(path))
 
-    def clients(self):
+    def clients(self) -> list[dict]:
         return self.answer()["clients"]
 
-    def guide(self, name):
+    def guide(self, name: str) -> list[tuple[int, str]]:
         """The commands of a guide, block by block: [(line, script)]. Blocks marked sh are run, those marked console are not."""
         with open(os.path.join(ROOT, "docs", name), encoding="utf-8") as file:
             text = file.read()
@@ -57,7 +59,7 @@ class Ops(System):
         return blocks
 
 
-def run(name, case, has_node=True, **options):
+def run(name: str, case: Callable[[Ops], None], has_node: bool = True, **options: Any) -> None:
     """Runs a case as a program."""
     if len(sys.argv) != 2:
         print("usage: test/ops/%s BUILD (tools/ops gives it the system and the packages)" % name)

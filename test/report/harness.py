@@ -9,6 +9,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 PROGRAM, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 DATA = os.path.join(ROOT, "test", "data", "traces")
@@ -16,17 +18,17 @@ EMPTY = os.path.join(DATA, "rocpd", "empty.db")
 FAILED = []
 
 
-def check(condition, what):
+def check(condition: Any, what: str) -> None:
     if not condition:
         FAILED.append(what)
         print(f"FAIL: {what}")
 
 
-def equal(got, want, what):
+def equal(got: Any, want: Any, what: str) -> None:
     check(got == want, f"{what}: {got!r} instead of {want!r}")
 
 
-def run(*arguments, expect=0, **options):
+def run(*arguments: Any, expect: int = 0, **options: Any) -> subprocess.CompletedProcess:
     """Options are those of subprocess.run: input, stdin, cwd."""
     done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, timeout=300, **options)
     check(
@@ -36,12 +38,12 @@ def run(*arguments, expect=0, **options):
     return done
 
 
-def report(*arguments, **options):
+def report(*arguments: Any, **options: Any) -> dict | None:
     done = run(*arguments, "--json", **options)
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
-def union(intervals):
+def union(intervals: Iterable[tuple[int, int]]) -> int:
     """By marking starts and ends, not by merging."""
     points = sorted([(s, 1) for s, e in intervals] + [(e, -1) for s, e in intervals], key=lambda p: (p[0], -p[1]))
     depth = total = last = 0
@@ -55,7 +57,7 @@ def union(intervals):
 LAYERS = {"RCCL": "libraries", "HIP": "HIP", "HSA": "HSA"}
 
 
-def self_times(events):
+def self_times(events: list[Any]) -> tuple[int, collections.Counter]:
     """Each moment to the lowest layer that is active on any thread."""
     points = []
     for e in events:
@@ -75,7 +77,7 @@ def self_times(events):
     return wall, times
 
 
-def check_figures(got, events, what, has_pid=True, has_hsa=True):
+def check_figures(got: dict | None, events: list[Any], what: str, has_pid: bool = True, has_hsa: bool = True) -> None:
     if got is None:
         return
     wall, times = self_times(events)

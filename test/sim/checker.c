@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "test/sim/checker.h"
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 #include "test/sim/checker_truth.h"
 
 const struct checker *const checker_list[CHECKER_COUNT] = {
@@ -41,11 +41,12 @@ int checker_run_init(struct checker_run *run)
 {
 	uint32_t i;
 
-	*run = (struct checker_run){ .told = calloc(1, sizeof(struct told)), .truth = calloc(1, sizeof(struct truth)) };
+	*run = (struct checker_run){ .known = calloc(1, sizeof(struct known)),
+				     .truth = calloc(1, sizeof(struct truth)) };
 	for (i = 0; i < CHECKER_COUNT; i++)
 		run->states[i] = calloc(1, checker_list[i]->state_size);
 	for (i = 0; i < CHECKER_COUNT; i++) {
-		if (!run->states[i] || !run->told || !run->truth) {
+		if (!run->states[i] || !run->known || !run->truth) {
 			checker_run_fini(run);
 			return -ENOMEM;
 		}
@@ -65,7 +66,7 @@ void checker_run_fini(struct checker_run *run)
 	if (run->truth)
 		truth_fini(run->truth);
 	free(run->truth);
-	free(run->told);
+	free(run->known);
 }
 
 /* A plan is judged against the state it was made in; everything else against the state it leads to. */
@@ -81,10 +82,10 @@ void checker_run_event(struct checker_run *run, struct check_event *event)
 	if (event->type == CHECK_CALM)
 		run->calm = true;
 	if (event->type != CHECK_PLAN) {
-		wrong = told_event(run->told, event);
+		wrong = known_event(run->known, event);
 		if (wrong)
 			checker_fail(run, &checker_effect, "at %llu ns: %s (queue %u)",
-				     (unsigned long long)run->told->core_ns, wrong,
+				     (unsigned long long)run->known->core_ns, wrong,
 				     event->trace ? event->trace->queue.index : event->queue.index);
 		wrong = truth_event(run->truth, event);
 		if (wrong)
@@ -95,5 +96,5 @@ void checker_run_event(struct checker_run *run, struct check_event *event)
 			checker_list[i]->event(run, run->states[i], event);
 	}
 	if (event->type == CHECK_PLAN)
-		(void)told_event(run->told, event);
+		(void)known_event(run->known, event);
 }

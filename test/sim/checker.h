@@ -93,7 +93,7 @@ struct checker_run {
 	const struct gp_sim *sim;
 	const struct gp_sched *core;
 	const struct gp_desc *desc;
-	struct told *told;                            /* what the core was told (checker_told.h) */
+	struct known *known;                          /* what the core was told (checker_known.h) */
 	struct truth *truth;                          /* what the device was told (checker_truth.h) */
 	void (*log)(const struct check_event *event); /* or NULL */
 	uint64_t latency_ns;  /* of the driver, from an event to the call below: no part of what the core knows */

@@ -7,7 +7,7 @@
  * after four times, and so on. As with starvation, each fault starts the count anew.
  */
 #include "test/sim/checker.h"
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 
 #define AGE_USER_MAX  64u
 #define AGE_CUT_PAIRS 2u /* of transactions: what a turn that ends early may cost */
@@ -42,8 +42,8 @@ struct age_device {
 
 struct age_state {
 	uint64_t mark_ns, begin_ns, offset_ns, disturbed_ns;
-	struct age_device devices[TOLD_DEVICE_MAX];
-	struct age_queue queues[TOLD_QUEUE_MAX];
+	struct age_device devices[KNOWN_DEVICE_MAX];
+	struct age_queue queues[KNOWN_QUEUE_MAX];
 	struct age_user users[AGE_USER_MAX];
 	uint32_t user_count;
 };
@@ -54,55 +54,55 @@ static void age_reset(struct age_state *state, uint64_t core_ns)
 
 	state->begin_ns = state->mark_ns = core_ns;
 	state->user_count = 0;
-	for (i = 0; i < TOLD_DEVICE_MAX; i++)
+	for (i = 0; i < KNOWN_DEVICE_MAX; i++)
 		state->devices[i] = (struct age_device){ .answer_ns_max = state->devices[i].answer_ns_max,
 							 .yield_ns = state->devices[i].yield_ns,
 							 .budget = state->devices[i].budget,
 							 .budget_ns = state->devices[i].budget_ns };
-	for (i = 0; i < TOLD_QUEUE_MAX; i++) {
+	for (i = 0; i < KNOWN_QUEUE_MAX; i++) {
 		state->queues[i].vain = 0;
 		state->queues[i].aged = state->queues[i].alone = false;
 	}
 }
 
-static struct age_queue *age_queue(struct age_state *state, const struct told *told, uint32_t index)
+static struct age_queue *age_queue(struct age_state *state, const struct known *known, uint32_t index)
 {
 	struct age_queue *own = &state->queues[index];
 
-	if (own->generation != told->queues[index].generation)
-		*own = (struct age_queue){ .generation = told->queues[index].generation };
+	if (own->generation != known->queues[index].generation)
+		*own = (struct age_queue){ .generation = known->queues[index].generation };
 	return own;
 }
 
 /* How long an aged turn may take by itself, with the plans it needs. */
 static uint64_t age_turn_ns(const struct checker_run *run, uint32_t device)
 {
-	const struct told_device *d = &run->told->devices[device];
+	const struct known_device *d = &run->known->devices[device];
 
 	return d->param.age_turn_ns + 8 * (d->attr.close_ns + d->attr.open_ns) + 8 * run->latency_ns;
 }
 
-static int64_t age_price(const struct told_device *device, uint32_t pairs)
+static int64_t age_price(const struct known_device *device, uint32_t pairs)
 {
 	return (int64_t)((device->attr.close_ns + device->attr.open_ns) * pairs * 1000);
 }
 
 /* It fills at overhead_permille, up to a burst by the present costs. */
-static void age_fill(const struct told *told, struct age_device *own, const struct told_device *device)
+static void age_fill(const struct known *known, struct age_device *own, const struct known_device *device)
 {
 	int64_t most = age_price(device, device->param.burst);
 
 	if (!own->budget_ns)
 		own->budget = most;
 	else
-		own->budget += (int64_t)((told->core_ns - own->budget_ns) * device->param.overhead_permille);
-	own->budget_ns = told->core_ns;
+		own->budget += (int64_t)((known->core_ns - own->budget_ns) * device->param.overhead_permille);
+	own->budget_ns = known->core_ns;
 	if (own->budget > most)
 		own->budget = most;
 }
 
 /* What a plan may have cost at most: each gate that closes, and a turn that it ended early. */
-static void age_pay(struct age_device *own, const struct told_device *device, const struct gp_plan *plan)
+static void age_pay(struct age_device *own, const struct known_device *device, const struct gp_plan *plan)
 {
 	uint32_t i, pairs = plan->close_count;
 
@@ -113,27 +113,27 @@ static void age_pay(struct age_device *own, const struct told_device *device, co
 
 /* The core says that the budget is used up, and that may be so: it cannot pay for closing all that is open. It does
  * nothing else while it waits for answers. */
-static bool age_is_left(const struct told *told, const struct age_state *state, const struct told_queue *queue)
+static bool age_is_left(const struct known *known, const struct age_state *state, const struct known_queue *queue)
 {
-	const struct told_device *device = &told->devices[queue->device];
+	const struct known_device *device = &known->devices[queue->device];
 	uint32_t i, pairs = 0;
 
-	for (i = 0; i < told->queue_end; i++)
-		pairs += told->queues[i].used && told->queues[i].device == queue->device &&
-			 told->queues[i].gate != GP_GATE_CLOSED;
+	for (i = 0; i < known->queue_end; i++)
+		pairs += known->queues[i].used && known->queues[i].device == queue->device &&
+			 known->queues[i].gate != GP_GATE_CLOSED;
 	if (pairs > device->param.burst)
 		pairs = device->param.burst;
 	return queue->left_why == GP_WHY_RATE &&
-	       (told_waits(told, queue->device) || state->devices[queue->device].budget < age_price(device, pairs));
+	       (known_waits(known, queue->device) || state->devices[queue->device].budget < age_price(device, pairs));
 }
 
 /* Gates of its client were opened by an earlier plan, and are open still: the turn began there. */
-static bool age_is_under_way(const struct told *told, const struct told_queue *queue)
+static bool age_is_under_way(const struct known *known, const struct known_queue *queue)
 {
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++) {
-		const struct told_queue *q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		const struct known_queue *q = &known->queues[i];
 
 		if (q->used && q != queue && q->device == queue->device && q->client.index == queue->client.index &&
 		    q->aged && q->order_seq != queue->order_seq)
@@ -144,17 +144,17 @@ static bool age_is_under_way(const struct told *told, const struct told_queue *q
 
 /* A gate that the turn's first plan opened was answered late, and others of the turn wait for that answer: there is no
  * other plan before it. The turn runs from there. */
-static bool age_is_turn_of(const struct checker_run *run, const struct age_user *own, const struct told_queue *queue)
+static bool age_is_turn_of(const struct checker_run *run, const struct age_user *own, const struct known_queue *queue)
 {
-	const struct told *told = run->told;
+	const struct known *known = run->known;
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++) {
-		const struct told_queue *q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		const struct known_queue *q = &known->queues[i];
 
 		if (q->used && q->device == queue->device && q->client.index == queue->client.index && q->aged &&
 		    q->order_seq == own->seq && q->gate == GP_GATE_OPEN &&
-		    told->core_ns - q->opened_ns <= age_turn_ns(run, queue->device))
+		    known->core_ns - q->opened_ns <= age_turn_ns(run, queue->device))
 			return true;
 	}
 	return false;
@@ -162,10 +162,10 @@ static bool age_is_turn_of(const struct checker_run *run, const struct age_user 
 
 /* The turn begins when others are told to yield, or else when its gate is ordered open. */
 static void age_begin_user(struct checker_run *run, struct age_state *state, const struct gp_plan *plan,
-			   const struct told_queue *queue)
+			   const struct known_queue *queue)
 {
-	const struct told_device *device = &run->told->devices[queue->device];
-	uint64_t user = told_user(run->told, queue), core_ns = run->told->core_ns;
+	const struct known_device *device = &run->known->devices[queue->device];
+	uint64_t user = known_user(run->known, queue), core_ns = run->known->core_ns;
 	uint64_t *yield_ns = &state->devices[queue->device].yield_ns, from_ns = *yield_ns ? *yield_ns : core_ns;
 	uint64_t same_ns = 2 * age_turn_ns(run, queue->device);
 	struct age_user *own = NULL;
@@ -185,7 +185,7 @@ static void age_begin_user(struct checker_run *run, struct age_state *state, con
 	if (!own)
 		return;
 	/* What began before a fault counts from nowhere. */
-	if (!own->from_ns && age_is_under_way(run->told, queue))
+	if (!own->from_ns && age_is_under_way(run->known, queue))
 		return;
 	/* The same client shortly after: another gate in the same turn, which answers that are late may make twice as
 	 * long. Where that is longer than the window, the next turn may begin meanwhile. */
@@ -204,15 +204,15 @@ static void age_begin_user(struct checker_run *run, struct age_state *state, con
 }
 
 /* Is nobody else's work let through, apart from what the plan closes? NULL: none. */
-static bool age_is_alone(const struct told *told, const struct gp_plan *plan, const struct told_queue *queue)
+static bool age_is_alone(const struct known *known, const struct gp_plan *plan, const struct known_queue *queue)
 {
-	const struct told_queue *q;
+	const struct known_queue *q;
 	uint32_t i, k;
 
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		q = &known->queues[i];
 		if (!q->used || q->device != queue->device || q->client.index == queue->client.index || !q->has_work ||
-		    !told_lets_through(q))
+		    !known_lets_through(q))
 			continue;
 		for (k = 0; plan && k < plan->close_count && plan->close[k].queue.index != i; k++)
 			;
@@ -223,11 +223,11 @@ static bool age_is_alone(const struct told *told, const struct gp_plan *plan, co
 }
 
 static void age_begin_queue(struct checker_run *run, struct age_state *state, const struct gp_plan *plan,
-			    const struct told_queue *queue, uint32_t index)
+			    const struct known_queue *queue, uint32_t index)
 {
-	struct age_queue *own = age_queue(state, run->told, index);
-	uint64_t core_ns = run->told->core_ns, wait_ns,
-		 window_ns = run->told->devices[queue->device].param.age_window_ns;
+	struct age_queue *own = age_queue(state, run->known, index);
+	uint64_t core_ns = run->known->core_ns, wait_ns,
+		 window_ns = run->known->devices[queue->device].param.age_window_ns;
 	uint32_t i;
 
 	/* It may come along with a sibling that it waits for. */
@@ -236,10 +236,10 @@ static void age_begin_queue(struct checker_run *run, struct age_state *state, co
 		    plan->open[i].client.index == queue->client.index)
 			return;
 	}
-	for (i = 0; i < run->told->queue_end; i++) {
-		if (i != index && run->told->queues[i].used && state->queues[i].aged &&
-		    run->told->queues[i].client.index == queue->client.index &&
-		    run->told->queues[i].device == queue->device)
+	for (i = 0; i < run->known->queue_end; i++) {
+		if (i != index && run->known->queues[i].used && state->queues[i].aged &&
+		    run->known->queues[i].client.index == queue->client.index &&
+		    run->known->queues[i].device == queue->device)
 			return;
 	}
 	wait_ns = window_ns << (own->vain < 6 ? own->vain : 6);
@@ -254,7 +254,7 @@ static void age_begin_queue(struct checker_run *run, struct age_state *state, co
 	own->opened = false;
 	own->from_ns = core_ns;
 	own->completed = queue->completed;
-	own->alone = age_is_alone(run->told, plan, queue);
+	own->alone = age_is_alone(run->known, plan, queue);
 	for (i = 0; i < plan->close_count && own->alone; i++)
 		if (plan->close[i].why == GP_WHY_YIELD)
 			return;
@@ -263,18 +263,18 @@ static void age_begin_queue(struct checker_run *run, struct age_state *state, co
 
 /* It is ordered back, or those who yielded are: was the turn in vain? One that was cut short had no turn to speak of,
  * and what it is open for beside orders to open others was not to itself, however late these are answered. */
-static void age_judge_queue(struct checker_run *run, struct age_queue *own, const struct told_queue *queue)
+static void age_judge_queue(struct checker_run *run, struct age_queue *own, const struct known_queue *queue)
 {
-	const struct gp_param *param = &run->told->devices[queue->device].param;
+	const struct gp_param *param = &run->known->devices[queue->device].param;
 
-	if (own->aged && own->alone && own->opened && !own->shares && age_is_alone(run->told, NULL, queue) &&
+	if (own->aged && own->alone && own->opened && !own->shares && age_is_alone(run->known, NULL, queue) &&
 	    queue->completed == own->completed && queue->has_work && queue->written != queue->completed &&
-	    run->told->core_ns - queue->opened_ns >= param->age_turn_ns)
+	    run->known->core_ns - queue->opened_ns >= param->age_turn_ns)
 		own->vain++;
 	own->alone = false;
 }
 
-static void age_end_queue(struct checker_run *run, struct age_queue *own, const struct told_queue *queue)
+static void age_end_queue(struct checker_run *run, struct age_queue *own, const struct known_queue *queue)
 {
 	age_judge_queue(run, own, queue);
 	own->aged = false;
@@ -289,39 +289,39 @@ static bool age_is_return(enum gp_why why)
 
 static void age_end_yield(struct checker_run *run, struct age_state *state, uint32_t device)
 {
-	const struct told *told = run->told;
+	const struct known *known = run->known;
 	uint32_t i;
 
 	state->devices[device].yield_ns = 0;
-	for (i = 0; i < told->queue_end; i++) {
-		if (!told->queues[i].used || told->queues[i].device != device)
+	for (i = 0; i < known->queue_end; i++) {
+		if (!known->queues[i].used || known->queues[i].device != device)
 			continue;
-		age_judge_queue(run, age_queue(state, told, i), &told->queues[i]);
+		age_judge_queue(run, age_queue(state, known, i), &known->queues[i]);
 		state->queues[i].yields = false;
 	}
 }
 
 static void age_plan(struct checker_run *run, struct age_state *state, const struct gp_plan *plan)
 {
-	const struct told_queue *queue;
+	const struct known_queue *queue;
 	struct age_queue *own;
 	uint32_t i;
 
 	for (i = 0; i < plan->close_count; i++) {
-		queue = told_find(run->told, plan->close[i].queue);
+		queue = known_find(run->known, plan->close[i].queue);
 		if (!queue)
 			continue;
-		own = age_queue(state, run->told, plan->close[i].queue.index);
+		own = age_queue(state, run->known, plan->close[i].queue.index);
 		age_end_queue(run, own, queue);
 		own->yields = plan->close[i].why == GP_WHY_YIELD;
 		if (own->yields && !state->devices[plan->device].yield_ns)
-			state->devices[plan->device].yield_ns = run->told->core_ns;
+			state->devices[plan->device].yield_ns = run->known->core_ns;
 	}
 	for (i = 0; i < plan->open_count; i++) {
-		queue = told_find(run->told, plan->open[i].queue);
+		queue = known_find(run->known, plan->open[i].queue);
 		if (!queue)
 			continue;
-		own = age_queue(state, run->told, plan->open[i].queue.index);
+		own = age_queue(state, run->known, plan->open[i].queue.index);
 		if (own->yields && plan->open[i].why != GP_WHY_AGED)
 			state->devices[plan->device].yield_ns = 0; /* back, and the turn did not come to anything */
 		own->yields = false;
@@ -334,13 +334,13 @@ static void age_plan(struct checker_run *run, struct age_state *state, const str
 	}
 }
 
-static bool age_waits_above(const struct told *told, const struct told_queue *low)
+static bool age_waits_above(const struct known *known, const struct known_queue *low)
 {
-	const struct told_queue *q;
+	const struct known_queue *q;
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		q = &known->queues[i];
 		/* How urgent the core takes presumed work for is its own affair. */
 		if (q->used && q->device == low->device && q->has_work && q->client.index != low->client.index &&
 		    q->rank > low->rank && !q->vague && !low->vague)
@@ -352,25 +352,25 @@ static bool age_waits_above(const struct told *told, const struct told_queue *lo
 /* Its gate may be open, and its turn goes on. One that its client does not say is open is over in its time all the
  * same: nobody can order it closed before its answer. No plan comes between the order and that time, so nothing is
  * allowed for plans. */
-static bool age_is_open(const struct checker_run *run, const struct told_queue *queue)
+static bool age_is_open(const struct checker_run *run, const struct known_queue *queue)
 {
-	const struct told_device *device = &run->told->devices[queue->device];
+	const struct known_device *device = &run->known->devices[queue->device];
 
 	return queue->gate == GP_GATE_OPEN ||
 	       (queue->gate == GP_GATE_OPENING &&
-		run->told->core_ns - queue->order_ns <= device->param.age_turn_ns + 2 * device->attr.open_ns);
+		run->known->core_ns - queue->order_ns <= device->param.age_turn_ns + 2 * device->attr.open_ns);
 }
 
 /* Whether another client's gate could open beside those that are open: a slot is free, and, where the core parks
  * processes, a place. */
-static bool age_has_slot(const struct told *told, uint32_t device)
+static bool age_has_slot(const struct known *known, uint32_t device)
 {
-	const struct gp_device_attr *attr = &told->devices[device].attr;
-	bool is_open[TOLD_CLIENT_MAX] = { false };
+	const struct gp_device_attr *attr = &known->devices[device].attr;
+	bool is_open[KNOWN_CLIENT_MAX] = { false };
 	uint32_t i, open = 0, clients = 0;
 
-	for (i = 0; i < told->queue_end; i++) {
-		const struct told_queue *q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		const struct known_queue *q = &known->queues[i];
 
 		if (!q->used || q->device != device || q->gate == GP_GATE_CLOSED)
 			continue;
@@ -384,91 +384,91 @@ static bool age_has_slot(const struct told *told, uint32_t device)
 
 /* It yielded to an aged turn, and waits for that. When the turn is over one that ranks as high keeps its slot in its
  * own right, as long as any other of its rank would; and one that the budget cannot pay to close is left open. */
-static bool age_yields(const struct told *told, const struct age_state *state, const struct told_queue *queue)
+static bool age_yields(const struct known *known, const struct age_state *state, const struct known_queue *queue)
 {
 	uint32_t i;
 
 	if (!state->devices[queue->device].has_turn)
 		return false;
-	for (i = 0; i < told->queue_end; i++) {
-		const struct told_queue *q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		const struct known_queue *q = &known->queues[i];
 
 		if (!q->used || q->device != queue->device || state->queues[i].generation != q->generation ||
 		    !state->queues[i].aged || (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_OPENING) ||
-		    age_is_left(told, state, q))
+		    age_is_left(known, state, q))
 			continue;
 		if (q->gate == GP_GATE_OPENING || q->rank < queue->rank ||
-		    (q->rank == queue->rank && age_has_slot(told, q->device)) ||
-		    told->core_ns < q->opened_ns + told->devices[q->device].param.age_turn_ns)
+		    (q->rank == queue->rank && age_has_slot(known, q->device)) ||
+		    known->core_ns < q->opened_ns + known->devices[q->device].param.age_turn_ns)
 			return true;
 	}
 	return false;
 }
 
 /* It is open for its aged turn, not for a reason of its own. */
-static bool age_counts(const struct told *told, const struct age_state *state, const struct told_queue *queue)
+static bool age_counts(const struct known *known, const struct age_state *state, const struct known_queue *queue)
 {
 	return queue->left_why == GP_WHY_NONE || queue->left_why == GP_WHY_AGED ||
-	       (queue->left_why == GP_WHY_RATE && !age_is_left(told, state, queue));
+	       (queue->left_why == GP_WHY_RATE && !age_is_left(known, state, queue));
 }
 
 /* Whether somebody waits now for what ageing does. */
 static void age_look(struct checker_run *run, struct age_state *state)
 {
-	struct told *told = run->told;
+	struct known *known = run->known;
 	struct age_queue *own;
 	uint32_t i;
 
-	told_refresh(told);
-	for (i = 0; i < told->device_count; i++)
+	known_refresh(known);
+	for (i = 0; i < known->device_count; i++)
 		state->devices[i].disturbed = state->devices[i].has_turn = false;
-	for (i = 0; i < told->queue_end; i++) {
-		const struct told_queue *q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		const struct known_queue *q = &known->queues[i];
 
-		if (!q->used || !told->devices[q->device].gates || told->devices[q->device].stopped)
+		if (!q->used || !known->devices[q->device].gates || known->devices[q->device].stopped)
 			continue;
-		own = age_queue(state, told, i);
+		own = age_queue(state, known, i);
 		own->opened |= own->aged && q->gate == GP_GATE_OPEN;
-		own->shares = own->aged && !age_is_alone(told, NULL, q);
+		own->shares = own->aged && !age_is_alone(known, NULL, q);
 		if (q->completed != own->completed || !q->has_work || q->presumed)
 			own->vain = 0;
 		if (q->gate == GP_GATE_UNKNOWN || q->gate == GP_GATE_QUARANTINED)
 			own->aged = own->yields = own->alone = false;
-		if (own->aged && q->has_work && age_counts(told, state, q) && age_is_open(run, q) &&
-		    age_waits_above(told, q))
+		if (own->aged && q->has_work && age_counts(known, state, q) && age_is_open(run, q) &&
+		    age_waits_above(known, q))
 			state->devices[q->device].disturbed = true;
 		state->devices[q->device].has_turn |=
 			own->aged && (q->gate == GP_GATE_OPEN || q->gate == GP_GATE_OPENING);
 	}
-	for (i = 0; i < told->queue_end; i++) {
-		const struct told_queue *q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		const struct known_queue *q = &known->queues[i];
 
 		/* After the turn it is closed for other reasons. */
 		if (q->used && state->queues[i].generation == q->generation && state->queues[i].yields && q->has_work &&
 		    (q->gate == GP_GATE_CLOSED || q->gate == GP_GATE_CLOSING))
-			state->devices[q->device].disturbed |= age_yields(told, state, q);
+			state->devices[q->device].disturbed |= age_yields(known, state, q);
 	}
 }
 
-static bool age_has_gang(const struct told *told, uint32_t device)
+static bool age_has_gang(const struct known *known, uint32_t device)
 {
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++)
-		if (told->queues[i].used && told->queues[i].device == device && told->queues[i].attr.gang)
+	for (i = 0; i < known->queue_end; i++)
+		if (known->queues[i].used && known->queues[i].device == device && known->queues[i].attr.gang)
 			return true;
 	return false;
 }
 
 static void age_account(struct checker_run *run, struct age_state *state)
 {
-	uint64_t core_ns = run->told->core_ns, elapsed_ns = core_ns - state->mark_ns, limit_ns, leak;
+	uint64_t core_ns = run->known->core_ns, elapsed_ns = core_ns - state->mark_ns, limit_ns, leak;
 	uint32_t i;
 
 	state->mark_ns = core_ns;
-	for (i = 0; i < run->told->device_count; i++) {
+	for (i = 0; i < run->known->device_count; i++) {
 		struct age_device *own = &state->devices[i];
-		const struct told_device *device = &run->told->devices[i];
+		const struct known_device *device = &run->known->devices[i];
 
 		leak = elapsed_ns * device->param.age_permille;
 		own->level += own->disturbed ? elapsed_ns * 1000 : 0;
@@ -477,7 +477,7 @@ static void age_account(struct checker_run *run, struct age_state *state)
 		/* One turn, and the plans at both its ends; of gangs one may begin on each device. */
 		limit_ns = device->param.age_turn_ns + 2 * device->attr.open_ns + 2 * own->answer_ns_max +
 			   8 * run->latency_ns;
-		limit_ns *= age_has_gang(run->told, i) ? run->told->device_count : 1;
+		limit_ns *= age_has_gang(run->known, i) ? run->known->device_count : 1;
 		if (!own->disturbed || device->param.age_permille == 1000)
 			continue;
 		if (own->total_ns >
@@ -497,13 +497,14 @@ static void age_account(struct checker_run *run, struct age_state *state)
 
 /* How long its order is under way, or was. What others leave unanswered makes no aged turn longer, but for the patience
  * that its plan states: there is no other plan before that is over. */
-static void age_answer(const struct told *told, struct age_state *state, const struct told_queue *queue, bool answered)
+static void age_answer(const struct known *known, struct age_state *state, const struct known_queue *queue,
+		       bool answered)
 {
 	struct age_device *device = &state->devices[queue->device];
 	bool is_own = queue->order_why == GP_WHY_AGED || queue->order_why == GP_WHY_YIELD || queue->aged;
-	uint64_t until_ns = told->core_ns;
+	uint64_t until_ns = known->core_ns;
 
-	if (!queue->used || !(answered || told_moves(queue)))
+	if (!queue->used || !(answered || known_moves(queue)))
 		return;
 	if (!is_own && queue->prompt_until_ns < until_ns)
 		until_ns = queue->prompt_until_ns;
@@ -519,27 +520,27 @@ static void age_event(struct checker_run *run, void *data, const struct check_ev
 
 	if (!run->core)
 		return;
-	for (i = 0; i < run->told->device_count; i++)
-		latest_ns =
-			run->told->devices[i].disturbed_ns > latest_ns ? run->told->devices[i].disturbed_ns : latest_ns;
+	for (i = 0; i < run->known->device_count; i++)
+		latest_ns = run->known->devices[i].disturbed_ns > latest_ns ? run->known->devices[i].disturbed_ns :
+									      latest_ns;
 	if ((event->type == CHECK_SETTLED || event->type == CHECK_PLAN) &&
 	    event->core_ns - event->now_ns != state->offset_ns) {
 		state->offset_ns = event->core_ns - event->now_ns; /* the core's clock jumped */
-		age_reset(state, run->told->core_ns);
+		age_reset(state, run->known->core_ns);
 	}
 	if (latest_ns != state->disturbed_ns || event->type == CHECK_QUEUE_ADD || event->type == CHECK_ATTR) {
 		state->disturbed_ns = latest_ns;
-		age_reset(state, run->told->core_ns);
+		age_reset(state, run->known->core_ns);
 	}
-	for (i = 0; i < run->told->queue_end; i++)
-		age_answer(run->told, state, &run->told->queues[i],
+	for (i = 0; i < run->known->queue_end; i++)
+		age_answer(run->known, state, &run->known->queues[i],
 			   event->type == CHECK_ACK && event->queue.index == i);
 	if (event->type == CHECK_PLAN || event->type == CHECK_SETTLED)
 		age_account(run, state);
-	for (i = 0; i < run->told->device_count; i++)
-		age_fill(run->told, &state->devices[i], &run->told->devices[i]);
+	for (i = 0; i < run->known->device_count; i++)
+		age_fill(run->known, &state->devices[i], &run->known->devices[i]);
 	if (event->type == CHECK_PLAN) {
-		age_pay(&state->devices[event->plan->device], &run->told->devices[event->plan->device], event->plan);
+		age_pay(&state->devices[event->plan->device], &run->known->devices[event->plan->device], event->plan);
 		age_plan(run, state, event->plan);
 	}
 	if (event->type == CHECK_SETTLED)

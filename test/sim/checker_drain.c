@@ -5,7 +5,7 @@
  * invariant checks are clean after each.
  */
 #include "test/sim/checker.h"
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 #include "test/sim/checker_truth.h"
 
 #define DRAIN_STEPS_AT_ONCE 100000u /* steps without time moving */
@@ -29,7 +29,7 @@ static void drain_invariants(struct checker_run *run, struct drain_state *state,
 	if (!all && ++state->since_check < DRAIN_GPU_CHECK)
 		return;
 	state->since_check = 0;
-	for (i = 0; i < run->told->device_count; i++) {
+	for (i = 0; i < run->known->device_count; i++) {
 		wrong = gp_gpu_check(gp_sim_gpu(run->sim, i));
 		if (wrong)
 			checker_fail(run, &checker_drain, "at %llu ns: the model's own check of device %u: %s",
@@ -48,8 +48,8 @@ static bool drain_is_owed(const struct checker_run *run, uint32_t client)
 	for (i = 0; i < gp_sim_queue_count(run->sim); i++) {
 		gp_sim_queue(run->sim, i, &info);
 		device = run->truth->queues[i].device;
-		if (info.alive && info.client == client && run->told->devices[device].gates &&
-		    !told_has_slot(run->told, device))
+		if (info.alive && info.client == client && run->known->devices[device].gates &&
+		    !known_has_slot(run->known, device))
 			return false;
 	}
 	return true;
@@ -58,7 +58,7 @@ static bool drain_is_owed(const struct checker_run *run, uint32_t client)
 static void drain_end(struct checker_run *run)
 {
 	struct gp_sim_queue_info info;
-	const struct told_queue *told;
+	const struct known_queue *known;
 	bool is_rest = false; /* something is left that nobody is blamed for */
 	uint32_t i;
 
@@ -66,7 +66,7 @@ static void drain_end(struct checker_run *run)
 		gp_sim_queue(run->sim, i, &info);
 		if (!info.alive)
 			continue;
-		told = told_find_tag(run->told, i);
+		known = known_find_tag(run->known, i);
 		if (info.written != info.completed && !drain_is_owed(run, info.client)) {
 			is_rest = true;
 			continue;
@@ -77,13 +77,13 @@ static void drain_end(struct checker_run *run)
 				"at %llu ns: queue %u (client %u) still has %llu packets; its gate is %s, in the core %d (work: %d)",
 				(unsigned long long)run->now_ns, i, info.client,
 				(unsigned long long)(info.written - info.completed),
-				run->truth->queues[i].closed ? "closed" : "open", told ? (int)told->gate : -1,
-				told && told->has_work);
+				run->truth->queues[i].closed ? "closed" : "open", known ? (int)known->gate : -1,
+				known && known->has_work);
 			return;
 		}
 		/* With counters at fetch it may presume for long that the last packet still runs. */
-		if (told && told->has_work && !run->told->devices[told->device].attr.fetch_counters &&
-		    !(told->written > info.written)) /* a hostile one claims more than there is */
+		if (known && known->has_work && !run->known->devices[known->device].attr.fetch_counters &&
+		    !(known->written > info.written)) /* a hostile one claims more than there is */
 			checker_fail(run, &checker_drain,
 				     "at %llu ns: queue %u (client %u) is empty and the core still counts on its work",
 				     (unsigned long long)run->now_ns, i, info.client);

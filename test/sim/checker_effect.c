@@ -2,11 +2,11 @@
 /* No plan without effect: each order changes its gate as the checkers know it, names its queue and client once, and the
  * plan costs what it says. Claims that contradict what was said to the core are reported here too. */
 #include "test/sim/checker.h"
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 
 struct effect_state {
-	uint32_t stamp[TOLD_QUEUE_MAX], now;
-	uint64_t seq[TOLD_DEVICE_MAX];
+	uint32_t stamp[KNOWN_QUEUE_MAX], now;
+	uint64_t seq[KNOWN_DEVICE_MAX];
 };
 
 static const char *effect_order(struct checker_run *run, struct effect_state *state, const struct gp_plan *plan,
@@ -14,7 +14,7 @@ static const char *effect_order(struct checker_run *run, struct effect_state *st
 {
 	bool opens = i >= plan->close_count;
 	const struct gp_order *order = opens ? &plan->open[i - plan->close_count] : &plan->close[i];
-	const struct told_queue *queue = told_find(run->told, order->queue);
+	const struct known_queue *queue = known_find(run->known, order->queue);
 
 	if (!queue || queue->device != plan->device)
 		return "names a queue that is not there";
@@ -36,18 +36,18 @@ static const char *effect_order(struct checker_run *run, struct effect_state *st
 
 static const char *effect_plan(struct checker_run *run, struct effect_state *state, const struct gp_plan *plan)
 {
-	const struct told_device *device = &run->told->devices[plan->device];
+	const struct known_device *device = &run->known->devices[plan->device];
 	const char *wrong = NULL;
 	uint32_t i, cost;
 
-	if (plan->device >= run->told->device_count || plan->close_count > GP_PLAN_MAX ||
+	if (plan->device >= run->known->device_count || plan->close_count > GP_PLAN_MAX ||
 	    plan->open_count > GP_PLAN_MAX)
 		return "is out of bounds";
 	if (!device->gates)
 		return "of a policy that has none";
 	if (!plan->close_count && !plan->open_count)
 		return plan->announce || plan->slice_count ? NULL : "changes nothing";
-	if (told_waits(run->told, plan->device))
+	if (known_waits(run->known, plan->device))
 		return "while another one is under way on its device";
 	if (plan->seq <= state->seq[plan->device])
 		return "has a number its device has seen already";
@@ -57,9 +57,9 @@ static const char *effect_plan(struct checker_run *run, struct effect_state *sta
 		wrong = effect_order(run, state, plan, i);
 	if (wrong)
 		return wrong;
-	cost = told_transactions(device, plan->close, plan->close_count);
+	cost = known_transactions(device, plan->close, plan->close_count);
 	if (device->attr.unit != GP_UNIT_DEVICE || !plan->close_count)
-		cost += told_transactions(device, plan->open, plan->open_count);
+		cost += known_transactions(device, plan->open, plan->open_count);
 	return plan->transaction_count < cost ? "needs more transactions than it says" : NULL;
 }
 

@@ -8,7 +8,7 @@
  * there, starts the count anew.
  */
 #include "test/sim/checker.h"
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 #include "test/sim/checker_truth.h"
 
 #define FLOOR_CLIENT_MAX 64u
@@ -26,10 +26,10 @@ struct floor_own {
 
 struct floor_state {
 	uint64_t mark_ns, offset_ns, disturbed_ns;
-	struct floor_own own[FLOOR_CLIENT_MAX][TOLD_DEVICE_MAX];
+	struct floor_own own[FLOOR_CLIENT_MAX][KNOWN_DEVICE_MAX];
 };
 
-static uint64_t floor_quantum_ns(const struct told_device *device)
+static uint64_t floor_quantum_ns(const struct known_device *device)
 {
 	uint64_t cost_ns = FLOOR_COSTS * (device->attr.close_ns + device->attr.open_ns);
 
@@ -49,25 +49,25 @@ static void floor_reset(const struct checker_run *run, struct floor_state *state
 	uint32_t i, k;
 
 	for (i = 0; i < FLOOR_CLIENT_MAX; i++)
-		for (k = 0; k < run->told->device_count; k++)
-			floor_forget(&state->own[i][k], floor_quantum_ns(&run->told->devices[k]), is_fault);
+		for (k = 0; k < run->known->device_count; k++)
+			floor_forget(&state->own[i][k], floor_quantum_ns(&run->known->devices[k]), is_fault);
 }
 
 /* What one client has on one device. */
 struct floor_look {
-	uint32_t permille, shares;          /* shares: of all clients there */
-	bool has_work, is_told, is_excused; /* has_work: really; is_told: as far as the core knows */
+	uint32_t permille, shares;           /* shares: of all clients there */
+	bool has_work, is_known, is_excused; /* has_work: really; is_known: as far as the core knows */
 };
 
 /* Who is open with work on a device. */
 struct floor_open {
 	uint32_t lowers, uppers; /* clients, by whether they take turns */
-	uint32_t told;           /* all that the core has been told have work, open or not */
-	bool is_lower[FLOOR_CLIENT_MAX], is_upper[FLOOR_CLIENT_MAX], is_told[FLOOR_CLIENT_MAX];
+	uint32_t known;          /* all that the core has been told have work, open or not */
+	bool is_lower[FLOOR_CLIENT_MAX], is_upper[FLOOR_CLIENT_MAX], is_known[FLOOR_CLIENT_MAX];
 };
 
 /* The queue's gate is open and there is something behind it. */
-static bool floor_runs(const struct checker_run *run, const struct told_queue *q)
+static bool floor_runs(const struct checker_run *run, const struct known_queue *q)
 {
 	bool closed = q->attr.tag < TRUTH_QUEUE_MAX && run->truth->queues[q->attr.tag].closed;
 	struct gp_sim_queue_info info;
@@ -83,19 +83,19 @@ static struct floor_open floor_look_open(const struct checker_run *run, uint32_t
 	struct floor_open open = { 0 };
 	uint32_t i;
 
-	for (i = 0; i < run->told->queue_end; i++) {
-		const struct told_queue *q = &run->told->queues[i];
+	for (i = 0; i < run->known->queue_end; i++) {
+		const struct known_queue *q = &run->known->queues[i];
 
 		if (!q->used || q->device != device || q->client.index >= FLOOR_CLIENT_MAX)
 			continue;
-		open.is_told[q->client.index] |= q->has_work;
+		open.is_known[q->client.index] |= q->has_work;
 		if (!floor_runs(run, q))
 			continue;
 		open.is_upper[q->client.index] |= !q->is_batch;
 		open.is_lower[q->client.index] |= q->is_batch;
 	}
 	for (i = 0; i < FLOOR_CLIENT_MAX; i++) {
-		open.told += open.is_told[i];
+		open.known += open.is_known[i];
 		open.uppers += open.is_upper[i];
 		open.lowers += open.is_lower[i] && !open.is_upper[i];
 	}
@@ -117,9 +117,9 @@ static bool floor_any(const struct checker_run *run, uint32_t device)
 {
 	uint32_t i;
 
-	for (i = 0; i < run->told->queue_end; i++)
-		if (run->told->queues[i].used && run->told->queues[i].device == device &&
-		    run->told->queues[i].attr.floor_permille)
+	for (i = 0; i < run->known->queue_end; i++)
+		if (run->known->queues[i].used && run->known->queues[i].device == device &&
+		    run->known->queues[i].attr.floor_permille)
 			return true;
 	return false;
 }
@@ -130,8 +130,8 @@ static struct floor_look floor_look(const struct checker_run *run, uint32_t clie
 	struct gp_sim_queue_info info;
 	uint32_t i;
 
-	for (i = 0; i < run->told->queue_end; i++) {
-		const struct told_queue *q = &run->told->queues[i];
+	for (i = 0; i < run->known->queue_end; i++) {
+		const struct known_queue *q = &run->known->queues[i];
 		if (!q->used || q->device != device)
 			continue;
 		look.shares += q->attr.floor_permille > 0;
@@ -139,10 +139,10 @@ static struct floor_look floor_look(const struct checker_run *run, uint32_t clie
 			continue;
 		if (!q->attr.gang && q->attr.floor_permille > look.permille)
 			look.permille = q->attr.floor_permille;
-		look.is_excused |= q->gate == GP_GATE_QUARANTINED || q->gate == GP_GATE_UNKNOWN || told_moves(q) ||
+		look.is_excused |= q->gate == GP_GATE_QUARANTINED || q->gate == GP_GATE_UNKNOWN || known_moves(q) ||
 				   q->vague || q->attr.gang;
 		gp_sim_queue(run->sim, (uint32_t)q->attr.tag, &info);
-		look.is_told |= q->has_work;
+		look.is_known |= q->has_work;
 		if (q->attr.kind != GP_KIND_COMPUTE || !q->has_work || info.written == info.completed)
 			continue;
 		look.has_work = true;
@@ -152,7 +152,7 @@ static struct floor_look floor_look(const struct checker_run *run, uint32_t clie
 
 static int64_t floor_bound(const struct checker_run *run, const struct floor_look *look, uint32_t device)
 {
-	const struct told_device *d = &run->told->devices[device];
+	const struct known_device *d = &run->known->devices[device];
 	uint64_t ns = (2 + FLOOR_QUANTA * look->shares) * floor_quantum_ns(d) + 2 * d->param.age_turn_ns +
 		      d->param.min_open_ns + 16 * run->latency_ns;
 
@@ -174,9 +174,9 @@ static void floor_step(struct checker_run *run, struct floor_state *state, uint6
 {
 	uint32_t client, device;
 
-	told_refresh(run->told);
-	for (device = 0; device < run->told->device_count; device++) {
-		const struct told_device *d = &run->told->devices[device];
+	known_refresh(run->known);
+	for (device = 0; device < run->known->device_count; device++) {
+		const struct known_device *d = &run->known->devices[device];
 		int64_t credit = (int64_t)(FLOOR_CREDIT * 1000 * floor_quantum_ns(d));
 		struct floor_open open;
 		bool is_excused;
@@ -188,7 +188,7 @@ static void floor_step(struct checker_run *run, struct floor_state *state, uint6
 			continue;
 		}
 		open = floor_look_open(run, device);
-		is_excused = told_waits(run->told, device) || !told_has_slot(run->told, device);
+		is_excused = known_waits(run->known, device) || !known_has_slot(run->known, device);
 		for (client = 0; client < FLOOR_CLIENT_MAX; client++) {
 			struct floor_own *own = &state->own[client][device];
 			struct floor_look look;
@@ -199,8 +199,8 @@ static void floor_step(struct checker_run *run, struct floor_state *state, uint6
 			had = look.is_excused || !look.has_work ?
 				      0 :
 				      (int64_t)(elapsed_ns * floor_part(&open, client, d->attr.switch_ns));
-			if (look.is_told)
-				own->most += owed + owed / FLOOR_MORE + 1 - (had && open.told ? had / open.told : 0);
+			if (look.is_known)
+				own->most += owed + owed / FLOOR_MORE + 1 - (had && open.known ? had / open.known : 0);
 			own->most = !look.permille ? 0 : own->most < -credit ? -credit : own->most;
 			if (!look.permille || !look.has_work)
 				floor_forget(own, floor_quantum_ns(d), false);
@@ -219,12 +219,12 @@ static void floor_step(struct checker_run *run, struct floor_state *state, uint6
 }
 
 /* The claim names one queue of the client; the share may be that of another one there. Gangs have none. */
-static bool floor_is_promised(const struct told *told, const struct told_queue *queue)
+static bool floor_is_promised(const struct known *known, const struct known_queue *queue)
 {
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++) {
-		const struct told_queue *q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		const struct known_queue *q = &known->queues[i];
 
 		if (q->used && q->device == queue->device && q->client.index == queue->client.index &&
 		    q->attr.floor_permille && !q->attr.gang)
@@ -234,18 +234,19 @@ static bool floor_is_promised(const struct told *told, const struct told_queue *
 }
 
 /* Of the time since the last step, in which the simulator had nothing to do: it is counted at the next one only. */
-static int64_t floor_pending(const struct checker_run *run, const struct floor_state *state, const struct told_queue *q)
+static int64_t floor_pending(const struct checker_run *run, const struct floor_state *state,
+			     const struct known_queue *q)
 {
 	struct floor_look look = floor_look(run, q->client.index, q->device, false);
 	int64_t owed = (int64_t)((run->now_ns - state->mark_ns) * look.permille);
 
-	return look.is_told ? owed + owed / FLOOR_MORE : 0;
+	return look.is_known ? owed + owed / FLOOR_MORE : 0;
 }
 
 /* Behind is who is owed a quantum by the core's count, which cannot be more than `most` and what is not yet in it. */
 static void floor_claim(struct checker_run *run, struct floor_state *state, const struct gp_trace_event *claim)
 {
-	const struct told_queue *q = told_find(run->told, claim->queue);
+	const struct known_queue *q = known_find(run->known, claim->queue);
 	struct floor_own *own;
 	uint64_t quantum_ns;
 	int64_t most;
@@ -254,15 +255,15 @@ static void floor_claim(struct checker_run *run, struct floor_state *state, cons
 		return;
 	own = &state->own[q->client.index][q->device];
 	if (!claim->value) {
-		own->most += (int64_t)(run->told->devices[q->device].attr.close_ns * 1000);
+		own->most += (int64_t)(run->known->devices[q->device].attr.close_ns * 1000);
 		return;
 	}
-	quantum_ns = floor_quantum_ns(&run->told->devices[q->device]);
+	quantum_ns = floor_quantum_ns(&run->known->devices[q->device]);
 	most = own->most + floor_pending(run, state, q);
-	if (!floor_is_promised(run->told, q))
+	if (!floor_is_promised(run->known, q))
 		checker_fail(run, &checker_floor, "at %llu ns: client %u is claimed to be behind a share it has not",
 			     (unsigned long long)run->now_ns, q->client.index);
-	else if (q->attr.floor_permille && !run->told->devices[q->device].attr.fetch_counters &&
+	else if (q->attr.floor_permille && !run->known->devices[q->device].attr.fetch_counters &&
 		 most < (int64_t)(quantum_ns * 1000 / 8))
 		checker_fail(run, &checker_floor,
 			     "at %llu ns: client %u is claimed to be behind its share, and is not (%lld us)",
@@ -287,9 +288,9 @@ static void floor_event(struct checker_run *run, void *data, const struct check_
 		floor_claim(run, state, event->trace);
 	if (event->type != CHECK_STEP || !run->core)
 		return;
-	for (i = 0; i < run->told->device_count; i++)
-		if (run->told->devices[i].disturbed_ns > latest_ns)
-			latest_ns = run->told->devices[i].disturbed_ns;
+	for (i = 0; i < run->known->device_count; i++)
+		if (run->known->devices[i].disturbed_ns > latest_ns)
+			latest_ns = run->known->devices[i].disturbed_ns;
 	if (latest_ns != state->disturbed_ns) {
 		state->disturbed_ns = latest_ns;
 		floor_reset(run, state, true);

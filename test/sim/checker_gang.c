@@ -4,7 +4,7 @@
  * and whenever nothing is under way all members' gates are the same on the devices themselves.
  */
 #include "test/sim/checker.h"
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 #include "test/sim/checker_truth.h"
 
 #define GANG_MAX 16u
@@ -24,57 +24,57 @@ static bool gang_is_forced(const struct gang_state *state, uint32_t gang)
 	return i < state->forced_count;
 }
 
-static bool gang_is_kept(const struct told *told, uint32_t gang)
+static bool gang_is_kept(const struct known *known, uint32_t gang)
 {
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++)
-		if (told->queues[i].attr.gang == gang && told_keeps_gang(told, &told->queues[i]))
+	for (i = 0; i < known->queue_end; i++)
+		if (known->queues[i].attr.gang == gang && known_keeps_gang(known, &known->queues[i]))
 			return true;
 	return false;
 }
 
 /* It is ordered closed, and nobody keeps it open any more: the next time it opens by the rules. */
-static void gang_end_forced(struct gang_state *state, struct told *told, const struct gp_plan *plan)
+static void gang_end_forced(struct gang_state *state, struct known *known, const struct gp_plan *plan)
 {
 	uint32_t i, k;
 
 	for (i = 0; i < plan->close_count; i++) {
-		const struct told_queue *queue = told_find(told, plan->close[i].queue);
+		const struct known_queue *queue = known_find(known, plan->close[i].queue);
 
 		for (k = 0; queue && k < state->forced_count; k++)
-			if (state->forced[k] == queue->attr.gang && !gang_is_kept(told, queue->attr.gang))
+			if (state->forced[k] == queue->attr.gang && !gang_is_kept(known, queue->attr.gang))
 				state->forced[k--] = state->forced[--state->forced_count];
 	}
 }
 
 /* Until all its members are open, or it is closed. */
-static void gang_note_forced(struct gang_state *state, const struct told *told)
+static void gang_note_forced(struct gang_state *state, const struct known *known)
 {
 	uint32_t i, k;
 
 	for (k = 0; k < state->forced_count; k++) {
-		for (i = 0; i < told->queue_end; i++)
-			if (told->queues[i].used && told->queues[i].attr.gang == state->forced[k] &&
-			    told->queues[i].gate != GP_GATE_OPEN)
+		for (i = 0; i < known->queue_end; i++)
+			if (known->queues[i].used && known->queues[i].attr.gang == state->forced[k] &&
+			    known->queues[i].gate != GP_GATE_OPEN)
 				break;
-		if (i == told->queue_end)
+		if (i == known->queue_end)
 			state->forced[k--] = state->forced[--state->forced_count];
 	}
-	for (i = 0; i < told->queue_end; i++)
-		if (told_keeps_gang(told, &told->queues[i]) && !gang_is_forced(state, told->queues[i].attr.gang) &&
+	for (i = 0; i < known->queue_end; i++)
+		if (known_keeps_gang(known, &known->queues[i]) && !gang_is_forced(state, known->queues[i].attr.gang) &&
 		    state->forced_count < GANG_MAX)
-			state->forced[state->forced_count++] = told->queues[i].attr.gang;
+			state->forced[state->forced_count++] = known->queues[i].attr.gang;
 }
 
 /* Has a member on this device that is to open too; not one that is open already, in quarantine for example. */
-static bool gang_waits(const struct told *told, uint32_t gang, uint32_t device)
+static bool gang_waits(const struct known *known, uint32_t gang, uint32_t device)
 {
-	const struct told_queue *q;
+	const struct known_queue *q;
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		q = &known->queues[i];
 		if (q->used && q->attr.gang == gang && q->device == device &&
 		    (q->gate == GP_GATE_CLOSED || q->gate == GP_GATE_OPENING))
 			return true;
@@ -83,13 +83,13 @@ static bool gang_waits(const struct told *told, uint32_t gang, uint32_t device)
 }
 
 /* The member on this device that the gang's own opening has just ordered open; NULL: none. */
-static const struct told_queue *gang_opening(const struct told *told, uint32_t gang, uint32_t device)
+static const struct known_queue *gang_opening(const struct known *known, uint32_t gang, uint32_t device)
 {
-	const struct told_queue *q;
+	const struct known_queue *q;
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		q = &known->queues[i];
 		if (q->used && q->attr.gang == gang && q->device == device && q->gate == GP_GATE_OPENING &&
 		    q->order_why == GP_WHY_GANG)
 			return q;
@@ -97,12 +97,12 @@ static const struct told_queue *gang_opening(const struct told *told, uint32_t g
 	return NULL;
 }
 
-static bool gang_has_begun(const struct told *told, uint32_t gang, uint32_t device)
+static bool gang_has_begun(const struct known *known, uint32_t gang, uint32_t device)
 {
 	uint32_t i;
 
-	for (i = 0; i < told->device_count; i++) {
-		if (i != device && gang_opening(told, gang, i))
+	for (i = 0; i < known->device_count; i++) {
+		if (i != device && gang_opening(known, gang, i))
 			return true;
 	}
 	return false;
@@ -111,20 +111,20 @@ static bool gang_has_begun(const struct told *told, uint32_t gang, uint32_t devi
 static void gang_open(struct checker_run *run, const struct gang_state *state, const struct gp_plan *plan,
 		      const struct gp_order *order)
 {
-	const struct told_queue *queue = told_find(run->told, order->queue);
-	const struct told_device *device;
-	const struct told_queue *other;
+	const struct known_queue *queue = known_find(run->known, order->queue);
+	const struct known_device *device;
+	const struct known_queue *other;
 	uint32_t i, gang;
 
 	if (!queue || !queue->attr.gang || queue->gate != GP_GATE_CLOSED || order->why != GP_WHY_GANG)
 		return;
 	gang = queue->attr.gang;
-	for (i = 0; i < run->told->device_count && !gang_is_forced(state, gang); i++) {
-		device = &run->told->devices[i];
-		if (i == plan->device || !told_waits(run->told, i) || device->stopped ||
-		    !gang_waits(run->told, gang, i))
+	for (i = 0; i < run->known->device_count && !gang_is_forced(state, gang); i++) {
+		device = &run->known->devices[i];
+		if (i == plan->device || !known_waits(run->known, i) || device->stopped ||
+		    !gang_waits(run->known, gang, i))
 			continue;
-		other = gang_opening(run->told, gang, i);
+		other = gang_opening(run->known, gang, i);
 		if (other && other->order_move == order->move)
 			continue;
 		if (other)
@@ -134,7 +134,7 @@ static void gang_open(struct checker_run *run, const struct gang_state *state, c
 				(unsigned long long)run->now_ns, gang, (unsigned long long)order->move, plan->device,
 				(unsigned long long)other->order_move, i);
 		/* A plan another device made after the gang's opening began does not concern it. */
-		else if (device->close_count && !gang_has_begun(run->told, gang, plan->device))
+		else if (device->close_count && !gang_has_begun(run->known, gang, plan->device))
 			checker_fail(
 				run, &checker_gang,
 				"at %llu ns: gang %u opens on device %u with plan %llu while closes of plan %llu are under way on device %u",
@@ -144,41 +144,41 @@ static void gang_open(struct checker_run *run, const struct gang_state *state, c
 }
 
 /* In quarantine, without the others: these are the same among themselves. */
-static bool gang_is_alone(const struct told *told, const struct told_queue *queue)
+static bool gang_is_alone(const struct known *known, const struct known_queue *queue)
 {
-	return queue->stuck && !told_keeps_gang(told, queue);
+	return queue->stuck && !known_keeps_gang(known, queue);
 }
 
-static bool gang_is_steady(const struct told *told, uint32_t gang)
+static bool gang_is_steady(const struct known *known, uint32_t gang)
 {
-	const struct told_queue *q;
+	const struct known_queue *q;
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
-		if (!q->used || q->attr.gang != gang || gang_is_alone(told, q))
+	for (i = 0; i < known->queue_end; i++) {
+		q = &known->queues[i];
+		if (!q->used || q->attr.gang != gang || gang_is_alone(known, q))
 			continue;
-		if (told_waits(told, q->device) || told->devices[q->device].stopped ||
-		    !told->devices[q->device].gates || (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSED) ||
-		    told_is_excused(told, q))
+		if (known_waits(known, q->device) || known->devices[q->device].stopped ||
+		    !known->devices[q->device].gates || (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSED) ||
+		    known_is_excused(known, q))
 			return false;
 	}
 	return true;
 }
 
-static void gang_look(struct checker_run *run, const struct told_queue *first)
+static void gang_look(struct checker_run *run, const struct known_queue *first)
 {
-	const struct told *told = run->told;
-	const struct told_queue *q;
+	const struct known *known = run->known;
+	const struct known_queue *q;
 	const struct truth_queue *a = &run->truth->queues[first->attr.tag], *b;
 	uint32_t i;
 
-	if (gang_is_alone(told, first) || !gang_is_steady(told, first->attr.gang))
+	if (gang_is_alone(known, first) || !gang_is_steady(known, first->attr.gang))
 		return;
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		q = &known->queues[i];
 		if (!q->used || q->attr.gang != first->attr.gang || q->attr.tag >= TRUTH_QUEUE_MAX ||
-		    gang_is_alone(told, q))
+		    gang_is_alone(known, q))
 			continue;
 		b = &run->truth->queues[q->attr.tag];
 		/* The core may know of a gate that its owner opens before the device has carried that out. */
@@ -196,19 +196,19 @@ static void gang_event(struct checker_run *run, void *data, const struct check_e
 	struct gang_state *state = data;
 	uint32_t i;
 
-	gang_note_forced(state, run->told);
+	gang_note_forced(state, run->known);
 	if (event->type == CHECK_PLAN) {
-		gang_end_forced(state, run->told, event->plan);
+		gang_end_forced(state, run->known, event->plan);
 		for (i = 0; i < event->plan->open_count; i++)
 			gang_open(run, state, event->plan, &event->plan->open[i]);
 	}
-	if (event->type != CHECK_QUIET || run->told->version == state->version)
+	if (event->type != CHECK_QUIET || run->known->version == state->version)
 		return;
-	state->version = run->told->version;
-	for (i = 0; i < run->told->queue_end; i++) {
-		if (run->told->queues[i].used && run->told->queues[i].attr.gang &&
-		    run->told->queues[i].attr.tag < TRUTH_QUEUE_MAX)
-			gang_look(run, &run->told->queues[i]);
+	state->version = run->known->version;
+	for (i = 0; i < run->known->queue_end; i++) {
+		if (run->known->queues[i].used && run->known->queues[i].attr.gang &&
+		    run->known->queues[i].attr.tag < TRUTH_QUEUE_MAX)
+			gang_look(run, &run->known->queues[i]);
 	}
 }
 

@@ -6,7 +6,7 @@
  * without any such client, and may be if it exists with them.
  */
 #include "test/sim/checker.h"
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 
 #define INVERSION_OWED_MAX 16u
 
@@ -25,7 +25,7 @@ struct inversion_queue {
 
 struct inversion_state {
 	uint64_t version;
-	struct inversion_queue queues[TOLD_QUEUE_MAX];
+	struct inversion_queue queues[KNOWN_QUEUE_MAX];
 };
 
 /* The lowest rank that runs on the device: of all, of those whose rank is known, and of those who surely do not step
@@ -45,12 +45,12 @@ static void inversion_cover(struct inversion_span *span, const struct inversion_
 
 static void inversion_claim(struct checker_run *run, struct inversion_state *state, const struct gp_trace_event *claim)
 {
-	struct inversion_queue *queue = &state->queues[claim->queue.index % TOLD_QUEUE_MAX];
+	struct inversion_queue *queue = &state->queues[claim->queue.index % KNOWN_QUEUE_MAX];
 	uint64_t start_ns = claim->time_ns - claim->value;
 	uint32_t i;
 
-	if (claim->queue.index >= TOLD_QUEUE_MAX || queue->generation != claim->queue.generation || !queue->may_ns ||
-	    start_ns < queue->may_ns - 1 || claim->value > claim->time_ns || claim->time_ns > run->told->core_ns) {
+	if (claim->queue.index >= KNOWN_QUEUE_MAX || queue->generation != claim->queue.generation || !queue->may_ns ||
+	    start_ns < queue->may_ns - 1 || claim->value > claim->time_ns || claim->time_ns > run->known->core_ns) {
 		checker_fail(run, &checker_inversion,
 			     "the log has an inversion of queue %u from %llu to %llu ns; truly inverted since %lld ns",
 			     (uint32_t)claim->tag, (unsigned long long)start_ns, (unsigned long long)claim->time_ns,
@@ -78,7 +78,7 @@ static void inversion_owe(struct inversion_queue *queue, struct inversion_span s
 
 static void inversion_set(struct checker_run *run, struct inversion_queue *queue, uint32_t index, bool must, bool may)
 {
-	uint64_t now_ns = run->told->core_ns;
+	uint64_t now_ns = run->known->core_ns;
 	uint32_t i;
 
 	if (queue->must_ns && !must)
@@ -102,18 +102,18 @@ static void inversion_set(struct checker_run *run, struct inversion_queue *queue
 
 static void inversion_look(struct checker_run *run, struct inversion_state *state)
 {
-	struct told *told = run->told;
-	struct inversion_low low[TOLD_DEVICE_MAX];
-	const struct told_queue *q;
+	struct known *known = run->known;
+	struct inversion_low low[KNOWN_DEVICE_MAX];
+	const struct known_queue *q;
 	struct inversion_queue *own;
 	uint32_t i;
 
-	told_refresh(told);
-	for (i = 0; i < TOLD_DEVICE_MAX; i++)
+	known_refresh(known);
+	for (i = 0; i < KNOWN_DEVICE_MAX; i++)
 		low[i] = (struct inversion_low){ INT64_MAX, INT64_MAX, INT64_MAX };
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
-		if (!q->used || !q->has_work || !told_lets_through(q))
+	for (i = 0; i < known->queue_end; i++) {
+		q = &known->queues[i];
+		if (!q->used || !q->has_work || !known_lets_through(q))
 			continue;
 		if (q->vague)
 			low[q->device].any = INT64_MIN;
@@ -122,17 +122,17 @@ static void inversion_look(struct checker_run *run, struct inversion_state *stat
 		if (q->rank < low[q->device].known && !q->vague)
 			low[q->device].known = q->rank;
 		if (q->rank < low[q->device].sure && !q->vague &&
-		    !(told->devices[q->device].attr.switch_ns && q->is_batch))
+		    !(known->devices[q->device].attr.switch_ns && q->is_batch))
 			low[q->device].sure = q->rank;
 	}
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		q = &known->queues[i];
 		own = &state->queues[i];
 		if (!q->used || own->generation != q->generation) {
 			inversion_set(run, own, i, false, false);
 			*own = (struct inversion_queue){ .generation = q->generation };
 		}
-		if (!q->used || !told->devices[q->device].gates)
+		if (!q->used || !known->devices[q->device].gates)
 			continue;
 		inversion_set(run, own, (uint32_t)q->attr.tag,
 			      q->has_work && !q->vague &&
@@ -147,9 +147,9 @@ static void inversion_event(struct checker_run *run, void *data, const struct ch
 
 	if (event->type == CHECK_TRACE && event->trace->type == GP_TRACE_INVERSION)
 		inversion_claim(run, state, event->trace);
-	if (event->type != CHECK_SETTLED || run->told->version == state->version)
+	if (event->type != CHECK_SETTLED || run->known->version == state->version)
 		return;
-	state->version = run->told->version;
+	state->version = run->known->version;
 	inversion_look(run, state);
 }
 

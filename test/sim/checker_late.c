@@ -6,7 +6,7 @@
  * excuse runs out.
  */
 #include "test/sim/checker.h"
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 #include "test/sim/checker_truth.h"
 
 struct late_state {
@@ -14,34 +14,35 @@ struct late_state {
 }; /* the first packet that has not started, per queue */
 
 /* It has work, or another member of its gang has: then it is as urgent as that one. */
-static bool late_is_active(const struct told *told, const struct told_queue *queue)
+static bool late_is_active(const struct known *known, const struct known_queue *queue)
 {
 	uint32_t i;
 
-	for (i = 0; queue->attr.gang && !queue->has_work && i < told->queue_end; i++)
-		if (told->queues[i].used && told->queues[i].attr.gang == queue->attr.gang && told->queues[i].has_work)
+	for (i = 0; queue->attr.gang && !queue->has_work && i < known->queue_end; i++)
+		if (known->queues[i].used && known->queues[i].attr.gang == queue->attr.gang &&
+		    known->queues[i].has_work)
 			return true;
 	return queue->has_work;
 }
 
 /* Idle gates are left alone while another lower queue is let finish: stopping the device for them would disturb it. */
-static bool late_is_excused(const struct checker_run *run, const struct told_queue *low)
+static bool late_is_excused(const struct checker_run *run, const struct known_queue *low)
 {
 	int64_t top = INT64_MIN;
-	const struct told_queue *q;
+	const struct known_queue *q;
 	uint32_t i;
 
-	if (told_is_excused(run->told, low))
+	if (known_is_excused(run->known, low))
 		return true;
-	for (i = 0; i < run->told->queue_end; i++) {
-		q = &run->told->queues[i];
-		if (q->used && q->device == low->device && q->rank > top && late_is_active(run->told, q))
+	for (i = 0; i < run->known->queue_end; i++) {
+		q = &run->known->queues[i];
+		if (q->used && q->device == low->device && q->rank > top && late_is_active(run->known, q))
 			top = q->rank;
 	}
-	for (i = 0; i < run->told->queue_end; i++) {
-		q = &run->told->queues[i];
+	for (i = 0; i < run->known->queue_end; i++) {
+		q = &run->known->queues[i];
 		if (q->used && q->device == low->device && q->has_work && q->rank < top &&
-		    told_is_excused(run->told, q))
+		    known_is_excused(run->known, q))
 			return true;
 	}
 	return false;
@@ -49,24 +50,24 @@ static bool late_is_excused(const struct checker_run *run, const struct told_que
 
 static void late_start(struct checker_run *run, const struct check_event *event)
 {
-	struct told *told = run->told;
-	const struct told_queue *low = told_find_tag(told, event->gpu_queue), *q;
-	const struct told_device *device;
+	struct known *known = run->known;
+	const struct known_queue *low = known_find_tag(known, event->gpu_queue), *q;
+	const struct known_device *device;
 	uint32_t i;
 
 	if (!low)
 		return;
-	device = &told->devices[low->device];
-	if (!device->ranked || device->stopped || told_waits(told, low->device) || !device->quiet)
+	device = &known->devices[low->device];
+	if (!device->ranked || device->stopped || known_waits(known, low->device) || !device->quiet)
 		return;
 	if (run->truth->queues[event->gpu_queue].lost)
 		return;
-	told_refresh(told);
+	known_refresh(known);
 	/* The urgency of an idle queue with a deadline is that of work it does not have yet. */
-	if ((low->attr.deadline_ns && !low->has_work) || low->vague || told_moves(low))
+	if ((low->attr.deadline_ns && !low->has_work) || low->vague || known_moves(low))
 		return;
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		q = &known->queues[i];
 		if (!q->used || q->device != low->device || !q->has_work || q->vague || q->rank <= low->rank)
 			continue;
 		if (late_is_excused(run, low))

@@ -2,19 +2,19 @@
 /* Slots and processes within limits: whenever the core has nothing to order, no more compute gates are open than the
  * device has slots if one of them could be parked, and no more batch clients than may be open at once. */
 #include "test/sim/checker.h"
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 
 struct limits_state {
 	uint64_t version;
 };
 
 /* It was opened because the device rests, and no queue of the device has had work since. */
-static bool limits_rests(const struct told *told, const struct told_queue *queue)
+static bool limits_rests(const struct known *known, const struct known_queue *queue)
 {
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++)
-		if (told->queues[i].used && told->queues[i].device == queue->device && told->queues[i].has_work)
+	for (i = 0; i < known->queue_end; i++)
+		if (known->queues[i].used && known->queues[i].device == queue->device && known->queues[i].has_work)
 			return false;
 	return queue->order_why == GP_WHY_REST || queue->order_why == GP_WHY_COMPANY;
 }
@@ -22,14 +22,14 @@ static bool limits_rests(const struct told *told, const struct told_queue *queue
 /* Its gate is open for a reason that stands above the limits. A gang ages as a whole. A client's queues have its aged
  * turn from when the core decides on it. If the owner opens a gate before the turn's first order, no order of the core
  * names the reason for that gate. */
-static bool limits_is_exempt(const struct told *told, const struct told_queue *queue)
+static bool limits_is_exempt(const struct known *known, const struct known_queue *queue)
 {
 	uint32_t i;
 
-	if (queue->gate != GP_GATE_OPEN || told_is_excused(told, queue) || queue->aged || limits_rests(told, queue))
+	if (queue->gate != GP_GATE_OPEN || known_is_excused(known, queue) || queue->aged || limits_rests(known, queue))
 		return true;
-	for (i = 0; i < told->queue_end; i++) {
-		const struct told_queue *q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		const struct known_queue *q = &known->queues[i];
 
 		if (!q->used || !q->aged)
 			continue;
@@ -42,16 +42,16 @@ static bool limits_is_exempt(const struct told *told, const struct told_queue *q
 
 /* More processes than the firmware keeps at once: it slices them anyway, and parking queues would cost without curing
  * that. */
-static bool limits_is_sliced(const struct told *told, uint32_t device)
+static bool limits_is_sliced(const struct known *known, uint32_t device)
 {
-	const struct gp_device_attr *attr = &told->devices[device].attr;
+	const struct gp_device_attr *attr = &known->devices[device].attr;
 	uint32_t i, k, count = 0;
 
-	for (i = 0; i < told->queue_end; i++) {
-		if (!told->queues[i].used || told->queues[i].device != device)
+	for (i = 0; i < known->queue_end; i++) {
+		if (!known->queues[i].used || known->queues[i].device != device)
 			continue;
-		for (k = 0; k < i && !(told->queues[k].used && told->queues[k].device == device &&
-				       told->queues[k].client.index == told->queues[i].client.index);
+		for (k = 0; k < i && !(known->queues[k].used && known->queues[k].device == device &&
+				       known->queues[k].client.index == known->queues[i].client.index);
 		     k++)
 			;
 		count += k == i;
@@ -62,66 +62,66 @@ static bool limits_is_sliced(const struct told *told, uint32_t device)
 /* Its user has more open than an even part of the slots. With more users than slots nobody has a part. What the core
  * has just ordered open counts from its answer: the core looks at the parts before it opens, and again when it hears of
  * it. */
-static bool limits_is_beyond(const struct told *told, const struct told_queue *queue)
+static bool limits_is_beyond(const struct known *known, const struct known_queue *queue)
 {
-	uint64_t users[64], own = told_user(told, queue);
+	uint64_t users[64], own = known_user(known, queue);
 	uint32_t i, k, count = 0, open = 0;
 
-	for (i = 0; i < told->queue_end; i++) {
-		const struct told_queue *q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		const struct known_queue *q = &known->queues[i];
 
 		if (!q->used || q->device != queue->device)
 			continue;
-		for (k = 0; k < count && users[k] != told_user(told, q); k++)
+		for (k = 0; k < count && users[k] != known_user(known, q); k++)
 			;
 		if (k == count && count < 64)
-			users[count++] = told_user(told, q);
-		open += told_user(told, q) == own && q->attr.kind == GP_KIND_COMPUTE && q->gate != GP_GATE_CLOSED &&
+			users[count++] = known_user(known, q);
+		open += known_user(known, q) == own && q->attr.kind == GP_KIND_COMPUTE && q->gate != GP_GATE_CLOSED &&
 			q->gate != GP_GATE_CLOSING && q->gate != GP_GATE_OPENING;
 	}
-	return open > told->devices[queue->device].attr.slot_count / count;
+	return open > known->devices[queue->device].attr.slot_count / count;
 }
 
 /* Queues that are never parked may fill the slots; one more is let in then, and of each user an even part. */
 static void limits_slots(struct checker_run *run, uint32_t device)
 {
-	const struct told *told = run->told;
-	const struct told_queue *q;
-	uint32_t i, open = 0, fixed = 0, spare = CHECKER_NONE, slots = told->devices[device].attr.slot_count;
+	const struct known *known = run->known;
+	const struct known_queue *q;
+	uint32_t i, open = 0, fixed = 0, spare = CHECKER_NONE, slots = known->devices[device].attr.slot_count;
 
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		q = &known->queues[i];
 		if (!q->used || q->device != device || q->attr.kind != GP_KIND_COMPUTE || q->gate == GP_GATE_CLOSED ||
 		    q->gate == GP_GATE_CLOSING)
 			continue;
 		open++;
 		fixed += q->attr.unseen || q->gate == GP_GATE_QUARANTINED;
-		if (!q->attr.unseen && !q->attr.gang && !limits_is_exempt(told, q) && limits_is_beyond(told, q))
+		if (!q->attr.unseen && !q->attr.gang && !limits_is_exempt(known, q) && limits_is_beyond(known, q))
 			spare = i;
 	}
 	if (slots && open > (fixed < slots ? slots : fixed + 1) && spare != CHECKER_NONE &&
-	    !limits_is_sliced(told, device))
+	    !limits_is_sliced(known, device))
 		checker_fail(
 			run, &checker_limits,
 			"at %llu ns: device %u has %u slots and %u open compute queues, of which queue %u could be parked",
-			(unsigned long long)run->now_ns, device, slots, open, (uint32_t)told->queues[spare].attr.tag);
+			(unsigned long long)run->now_ns, device, slots, open, (uint32_t)known->queues[spare].attr.tag);
 }
 
 /* Members of one gang share a turn. */
-static bool limits_same(const struct told_queue *a, const struct told_queue *b)
+static bool limits_same(const struct known_queue *a, const struct known_queue *b)
 {
 	return (a->attr.gang && a->attr.gang == b->attr.gang) || a->client.index == b->client.index;
 }
 
 static void limits_batch(struct checker_run *run, uint32_t device)
 {
-	const struct told *told = run->told;
-	const struct told_queue *found[64], *q;
-	uint32_t i, k, count = 0, limit = told_batch_max(&told->devices[device]);
+	const struct known *known = run->known;
+	const struct known_queue *found[64], *q;
+	uint32_t i, k, count = 0, limit = known_batch_max(&known->devices[device]);
 
-	for (i = 0; i < told->queue_end && count < 64; i++) {
-		q = &told->queues[i];
-		if (!q->used || q->device != device || !q->is_batch || limits_is_exempt(told, q))
+	for (i = 0; i < known->queue_end && count < 64; i++) {
+		q = &known->queues[i];
+		if (!q->used || q->device != device || !q->is_batch || limits_is_exempt(known, q))
 			continue;
 		for (k = 0; k < count && !limits_same(found[k], q); k++)
 			;
@@ -141,12 +141,12 @@ static void limits_event(struct checker_run *run, void *data, const struct check
 	struct limits_state *state = data;
 	uint32_t i;
 
-	if (event->type != CHECK_QUIET || run->told->version == state->version)
+	if (event->type != CHECK_QUIET || run->known->version == state->version)
 		return;
-	state->version = run->told->version;
-	told_refresh(run->told);
-	for (i = 0; i < run->told->device_count; i++) {
-		if (!run->told->devices[i].gates || told_waits(run->told, i) || run->told->devices[i].stopped)
+	state->version = run->known->version;
+	known_refresh(run->known);
+	for (i = 0; i < run->known->device_count; i++) {
+		if (!run->known->devices[i].gates || known_waits(run->known, i) || run->known->devices[i].stopped)
 			continue;
 		limits_slots(run, i);
 		limits_batch(run, i);

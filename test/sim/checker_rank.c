@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the checkers' own answers to what a policy means: who is more urgent, who takes turns, what a gate lets through.
  */
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 
 /* Who is behind a guaranteed share goes before every priority, in the order in which that began; gangs have none. */
-static uint64_t rank_behind(const struct told *told, const struct told_queue *queue)
+static uint64_t rank_behind(const struct known *known, const struct known_queue *queue)
 {
-	return queue->attr.gang ? 0 : told->behind[queue->client.index % TOLD_CLIENT_MAX][queue->device];
+	return queue->attr.gang ? 0 : known->behind[queue->client.index % KNOWN_CLIENT_MAX][queue->device];
 }
 
-bool told_is_behind(const struct told *told, const struct told_queue *queue)
+bool known_is_behind(const struct known *known, const struct known_queue *queue)
 {
-	return rank_behind(told, queue) != 0;
+	return rank_behind(known, queue) != 0;
 }
 
-static int64_t rank_own(const struct told *told, const struct told_queue *queue)
+static int64_t rank_own(const struct known *known, const struct known_queue *queue)
 {
-	const struct told_device *device = &told->devices[queue->device];
-	uint64_t behind = rank_behind(told, queue);
+	const struct known_device *device = &known->devices[queue->device];
+	uint64_t behind = rank_behind(known, queue);
 
 	if (behind)
 		return INT64_MAX - (int64_t)behind;
@@ -28,7 +28,7 @@ static int64_t rank_own(const struct told *told, const struct told_queue *queue)
 	return INT64_MAX - (int64_t)(queue->busy_since_ns + queue->attr.deadline_ns);
 }
 
-static bool rank_is_batch(const struct told_device *device, const struct told_queue *queue)
+static bool rank_is_batch(const struct known_device *device, const struct known_queue *queue)
 {
 	if (!device->ranked)
 		return device->gates;
@@ -38,15 +38,15 @@ static bool rank_is_batch(const struct told_device *device, const struct told_qu
 }
 
 /* A gang is as urgent as its most urgent member, wherever that is. */
-static void rank_gangs(struct told *told)
+static void rank_gangs(struct known *known)
 {
-	struct told_queue *a, *b;
+	struct known_queue *a, *b;
 	uint32_t i, k;
 
-	for (i = 0; i < told->queue_end; i++) {
-		a = &told->queues[i];
-		for (k = 0; a->used && a->attr.gang && k < told->queue_end; k++) {
-			b = &told->queues[k];
+	for (i = 0; i < known->queue_end; i++) {
+		a = &known->queues[i];
+		for (k = 0; a->used && a->attr.gang && k < known->queue_end; k++) {
+			b = &known->queues[k];
 			if (b->used && b->attr.gang == a->attr.gang && b->rank < a->rank)
 				b->rank = a->rank;
 		}
@@ -54,19 +54,19 @@ static void rank_gangs(struct told *told)
 }
 
 /* Queues of one process may wait for each other, so one with work lends its urgency to its siblings on the device. */
-static void rank_lend(struct told *told)
+static void rank_lend(struct known *known)
 {
-	int64_t lent[TOLD_QUEUE_MAX];
-	const struct told_queue *b;
-	struct told_queue *a;
+	int64_t lent[KNOWN_QUEUE_MAX];
+	const struct known_queue *b;
+	struct known_queue *a;
 	uint32_t i, k;
 
-	for (i = 0; i < told->queue_end; i++) {
-		a = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		a = &known->queues[i];
 		lent[i] = a->rank;
 		a->vague = a->presumed;
-		for (k = 0; a->used && !a->attr.gang && k < told->queue_end; k++) {
-			b = &told->queues[k];
+		for (k = 0; a->used && !a->attr.gang && k < known->queue_end; k++) {
+			b = &known->queues[k];
 			if (!b->used || !(b->has_work || b->announced) || b->device != a->device ||
 			    b->client.index != a->client.index)
 				continue;
@@ -79,33 +79,33 @@ static void rank_lend(struct told *told)
 				lent[i] = b->rank;
 		}
 	}
-	for (i = 0; i < told->queue_end; i++)
-		told->queues[i].rank = lent[i];
+	for (i = 0; i < known->queue_end; i++)
+		known->queues[i].rank = lent[i];
 }
 
-void told_refresh(struct told *told)
+void known_refresh(struct known *known)
 {
 	bool any_gang = false;
-	struct told_queue *q;
+	struct known_queue *q;
 	uint32_t i;
 
-	if (!told->stale)
+	if (!known->stale)
 		return;
-	told->stale = false;
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
+	known->stale = false;
+	for (i = 0; i < known->queue_end; i++) {
+		q = &known->queues[i];
 		if (!q->used)
 			continue;
 		any_gang |= q->attr.gang > 0;
-		q->rank = rank_own(told, q);
-		q->is_batch = !rank_behind(told, q) && rank_is_batch(&told->devices[q->device], q);
+		q->rank = rank_own(known, q);
+		q->is_batch = !rank_behind(known, q) && rank_is_batch(&known->devices[q->device], q);
 	}
 	if (any_gang)
-		rank_gangs(told);
-	rank_lend(told);
+		rank_gangs(known);
+	rank_lend(known);
 }
 
-uint32_t told_batch_max(const struct told_device *device)
+uint32_t known_batch_max(const struct known_device *device)
 {
 	if (!device->gates)
 		return UINT32_MAX;
@@ -118,19 +118,19 @@ uint32_t told_batch_max(const struct told_device *device)
 	return device->attr.unit == GP_UNIT_DEVICE && device->ranked ? UINT32_MAX : 1;
 }
 
-bool told_lets_through(const struct told_queue *queue)
+bool known_lets_through(const struct known_queue *queue)
 {
 	return queue->gate != GP_GATE_CLOSED && queue->gate != GP_GATE_OPENING;
 }
 
-bool told_is_excused(const struct told *told, const struct told_queue *queue)
+bool known_is_excused(const struct known *known, const struct known_queue *queue)
 {
-	if (queue->gate == GP_GATE_UNKNOWN || queue->gate == GP_GATE_QUARANTINED || told->core_ns <= queue->hold_ns)
+	if (queue->gate == GP_GATE_UNKNOWN || queue->gate == GP_GATE_QUARANTINED || known->core_ns <= queue->hold_ns)
 		return true;
 	return queue->left_why == GP_WHY_AGED || queue->left_why == GP_WHY_RATE || queue->left_why == GP_WHY_SELF;
 }
 
-uint32_t told_transactions(const struct told_device *device, const struct gp_order *orders, uint32_t order_count)
+uint32_t known_transactions(const struct known_device *device, const struct gp_order *orders, uint32_t order_count)
 {
 	uint32_t i, k, count = 0;
 

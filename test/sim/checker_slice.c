@@ -7,7 +7,7 @@
  */
 #include <string.h>
 #include "test/sim/checker.h"
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 #include "test/sim/checker_truth.h"
 
 #define SLICE_CONTEXT_MAX 256u
@@ -29,9 +29,9 @@ struct slice_order {
 };
 
 struct slice_state {
-	struct slice_context contexts[TOLD_DEVICE_MAX][SLICE_CONTEXT_MAX];
-	uint64_t twins_since_ns[TOLD_DEVICE_MAX]; /* + 1; 0: there are none */
-	struct slice_order orders[TOLD_QUEUE_MAX];
+	struct slice_context contexts[KNOWN_DEVICE_MAX][SLICE_CONTEXT_MAX];
+	uint64_t twins_since_ns[KNOWN_DEVICE_MAX]; /* + 1; 0: there are none */
+	struct slice_order orders[KNOWN_QUEUE_MAX];
 };
 
 static uint64_t slice_own_ns(const struct checker_run *run)
@@ -47,16 +47,16 @@ static bool slice_is_short(const struct checker_run *run, uint64_t slice_ns)
 /* Two like this make no progress; one beside one that has the slice in the middle does. */
 static bool slice_is_twin(const struct checker_run *run, uint32_t device, uint64_t slice_ns)
 {
-	return slice_is_short(run, slice_ns) && slice_ns != run->told->devices[device].attr.mid_ns;
+	return slice_is_short(run, slice_ns) && slice_ns != run->known->devices[device].attr.mid_ns;
 }
 
-static uint64_t slice_pairs_ns(const struct told_device *device)
+static uint64_t slice_pairs_ns(const struct known_device *device)
 {
 	return SLICE_PAIRS * (device->attr.close_ns + device->attr.open_ns + device->attr.slice_ns);
 }
 
 /* Faults make the core wait: for an answer that does not come, and once more. */
-static uint64_t slice_slack_ns(const struct checker_run *run, const struct told_device *device)
+static uint64_t slice_slack_ns(const struct checker_run *run, const struct known_device *device)
 {
 	return SLICE_ACT_NS + 8 * run->latency_ns + 2 * device->attr.ack_timeout_ns;
 }
@@ -86,19 +86,19 @@ static uint32_t slice_twins(struct checker_run *run, struct slice_state *state, 
 	return count;
 }
 
-static bool slice_has_upper(const struct told *told, uint32_t device)
+static bool slice_has_upper(const struct known *known, uint32_t device)
 {
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end && told->devices[device].gates && !told->devices[device].stopped; i++)
-		if (told->queues[i].used && told->queues[i].device == device && !told->queues[i].is_batch)
+	for (i = 0; i < known->queue_end && known->devices[device].gates && !known->devices[device].stopped; i++)
+		if (known->queues[i].used && known->queues[i].device == device && !known->queues[i].is_batch)
 			return true;
 	return false;
 }
 
 /* One that failed is tried again later and later. */
 static bool slice_has_failed(const struct checker_run *run, const struct slice_order *order,
-			     const struct told_device *device)
+			     const struct known_device *device)
 {
 	return order->failed_ns &&
 	       run->now_ns - order->failed_ns < SLICE_ACT_NS + SLICE_RETRY * device->attr.ack_timeout_ns;
@@ -107,12 +107,12 @@ static bool slice_has_failed(const struct checker_run *run, const struct slice_o
 /* Each context of the device that the core knows. At the end only what is under way is still excused. */
 static void slice_given_back(struct checker_run *run, struct slice_state *state, uint32_t device, bool is_end)
 {
-	const struct told_device *told_device = &run->told->devices[device];
-	bool has_upper = slice_has_upper(run->told, device);
+	const struct known_device *known_device = &run->known->devices[device];
+	bool has_upper = slice_has_upper(run->known, device);
 	uint32_t i;
 
-	for (i = 0; i < run->told->queue_end; i++) {
-		const struct told_queue *q = &run->told->queues[i];
+	for (i = 0; i < run->known->queue_end; i++) {
+		const struct known_queue *q = &run->known->queues[i];
 		struct gp_sim_queue_info info;
 		struct slice_context *context;
 
@@ -122,14 +122,14 @@ static void slice_given_back(struct checker_run *run, struct slice_state *state,
 		if (!info.alive)
 			continue;
 		context = slice_context(state, &info);
-		if (slice_has_failed(run, &state->orders[i], told_device))
+		if (slice_has_failed(run, &state->orders[i], known_device))
 			context->wrong_since_ns = 0;
 		else if (!slice_is_short(run, context->slice_ns) || (has_upper && q->is_batch))
 			context->wrong_since_ns = 0;
 		else if (!context->wrong_since_ns)
 			context->wrong_since_ns = run->now_ns + 1;
 		else if (is_end ? !state->orders[i].is_under_way :
-				  run->now_ns - (context->wrong_since_ns - 1) > slice_slack_ns(run, told_device))
+				  run->now_ns - (context->wrong_since_ns - 1) > slice_slack_ns(run, known_device))
 			checker_fail(
 				run, &checker_slice,
 				"at %llu ns: queue %u of device %u has had a short slice since %llu ns, and nobody is above it",
@@ -142,9 +142,9 @@ static void slice_step(struct checker_run *run, struct slice_state *state, bool 
 {
 	uint32_t i;
 
-	told_refresh(run->told);
-	for (i = 0; i < run->told->device_count; i++) {
-		const struct told_device *device = &run->told->devices[i];
+	known_refresh(run->known);
+	for (i = 0; i < run->known->device_count; i++) {
+		const struct known_device *device = &run->known->devices[i];
 
 		if (!device->attr.short_ns)
 			continue;
@@ -164,7 +164,7 @@ static void slice_step(struct checker_run *run, struct slice_state *state, bool 
 	}
 }
 
-static bool slice_same(const struct told_queue *a, const struct told_queue *b)
+static bool slice_same(const struct known_queue *a, const struct known_queue *b)
 {
 	return a->device == b->device && a->client.index == b->client.index;
 }
@@ -173,14 +173,14 @@ static bool slice_same(const struct told_queue *a, const struct told_queue *b)
 static void slice_opens(struct checker_run *run, struct slice_state *state, const struct gp_plan *plan,
 			const struct gp_order *order)
 {
-	const struct told_queue *own = told_find(run->told, order->queue), *q;
+	const struct known_queue *own = known_find(run->known, order->queue), *q;
 	uint32_t i;
 
 	if (!own || own->gate != GP_GATE_CLOSED || own->attr.kind != GP_KIND_COMPUTE ||
-	    !state->orders[order->queue.index].is_short || !own->is_batch || !slice_has_upper(run->told, plan->device))
+	    !state->orders[order->queue.index].is_short || !own->is_batch || !slice_has_upper(run->known, plan->device))
 		return;
-	for (i = 0; i < run->told->queue_end; i++) {
-		q = &run->told->queues[i];
+	for (i = 0; i < run->known->queue_end; i++) {
+		q = &run->known->queues[i];
 		if (q->used && q->device == plan->device && !slice_same(own, q) && q->has_work &&
 		    q->gate != GP_GATE_CLOSED && q->attr.kind == GP_KIND_COMPUTE && state->orders[i].is_short)
 			checker_fail(
@@ -195,18 +195,18 @@ static void slice_plan(struct checker_run *run, struct slice_state *state, const
 {
 	uint32_t i;
 
-	if (plan->device >= run->told->device_count || !run->told->devices[plan->device].attr.short_ns) {
+	if (plan->device >= run->known->device_count || !run->known->devices[plan->device].attr.short_ns) {
 		if (plan->slice_count)
 			checker_fail(run, &checker_slice, "plan %llu sets slices where there are none",
 				     (unsigned long long)plan->seq);
 		return;
 	}
-	told_refresh(run->told);
+	known_refresh(run->known);
 	for (i = 0; i < plan->open_count; i++)
 		slice_opens(run, state, plan, &plan->open[i]);
 	for (i = 0; i < plan->slice_count; i++) {
 		struct slice_order *order = &state->orders[plan->slice[i].queue.index];
-		const struct told_queue *q = told_find(run->told, plan->slice[i].queue);
+		const struct known_queue *q = known_find(run->known, plan->slice[i].queue);
 
 		if (!q || q->device != plan->device || plan->slice_count > GP_PLAN_SLICE_MAX) {
 			checker_fail(run, &checker_slice, "plan %llu sets the slice of a queue that is not there",
@@ -225,7 +225,7 @@ static void slice_plan(struct checker_run *run, struct slice_state *state, const
 static void slice_event(struct checker_run *run, void *data, const struct check_event *event)
 {
 	struct slice_state *state = data;
-	struct slice_order *order = &state->orders[event->queue.index % TOLD_QUEUE_MAX];
+	struct slice_order *order = &state->orders[event->queue.index % KNOWN_QUEUE_MAX];
 
 	switch (event->type) {
 	case CHECK_PLAN: slice_plan(run, state, event->plan); break;
@@ -235,7 +235,7 @@ static void slice_event(struct checker_run *run, void *data, const struct check_
 			order->is_short = slice_is_twin(run, order->device, order->slice_ns);
 		break;
 	case CHECK_TRACE:
-		if (event->trace->type == GP_TRACE_SLICE_FAILED && event->trace->queue.index < TOLD_QUEUE_MAX)
+		if (event->trace->type == GP_TRACE_SLICE_FAILED && event->trace->queue.index < KNOWN_QUEUE_MAX)
 			state->orders[event->trace->queue.index].failed_ns = run->now_ns + 1;
 		break;
 	case CHECK_QUEUE_ADD: *order = (struct slice_order){ 0 }; break;

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 #include "test/sim/checker.h"
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 #include "test/sim/checker_truth.h"
 
 struct spin_queue {
@@ -83,7 +83,7 @@ static void spin_plan(struct checker_run *run, struct spin_state *state, const s
 	for (i = 0; i < count; i++) {
 		bool opens = i >= plan->close_count;
 		const struct gp_order *order = opens ? &plan->open[i - plan->close_count] : &plan->close[i];
-		struct spin_queue *queue = &state->queues[run->told->queues[order->queue.index].attr.tag];
+		struct spin_queue *queue = &state->queues[run->known->queues[order->queue.index].attr.tag];
 
 		queue->unissued = opens;
 		queue->unheard = false;
@@ -100,15 +100,15 @@ static void spin_transact(struct spin_state *state, const struct check_event *ev
 
 static void spin_claim(struct checker_run *run, struct spin_state *state, const struct gp_trace_event *claim)
 {
-	const struct told_queue *told;
+	const struct known_queue *known;
 	uint32_t i;
 
 	if (claim->type != GP_TRACE_ORDER_FAILED || claim->why != GP_WHY_TIMEOUT)
 		return;
-	told = &run->told->queues[claim->queue.index];
+	known = &run->known->queues[claim->queue.index];
 	for (i = 0; i < run->truth->transaction_count; i++)
-		state->queues[told->attr.tag].unheard |=
-			state->queues[told->attr.tag].unissued && run->truth->transactions[i].device == told->device;
+		state->queues[known->attr.tag].unheard |=
+			state->queues[known->attr.tag].unissued && run->truth->transactions[i].device == known->device;
 }
 
 static uint64_t spin_move_ns(const struct checker_run *run, uint32_t device);
@@ -118,7 +118,7 @@ static uint64_t spin_core_ns(const struct checker_run *run)
 {
 	uint64_t now_ns = gp_sim_core_now_ns(run->sim);
 
-	return now_ns > run->told->core_ns ? now_ns : run->told->core_ns;
+	return now_ns > run->known->core_ns ? now_ns : run->known->core_ns;
 }
 
 /* A clock that was set back stands still for the core until it has caught up, and what the core waits for by it comes
@@ -135,23 +135,23 @@ static void spin_clock(const struct checker_run *run, struct spin_state *state)
 
 /* It was ordered, and the answer is lost or late: until it comes, or the core gives the order up, it gives that gate no
  * other one. An order that it does not give up when it should is no excuse. */
-static bool spin_is_unanswered(const struct checker_run *run, const struct told_queue *queue)
+static bool spin_is_unanswered(const struct checker_run *run, const struct known_queue *queue)
 {
-	uint64_t timeout_ns = run->told->devices[queue->device].attr.ack_timeout_ns, core_ns = spin_core_ns(run);
+	uint64_t timeout_ns = run->known->devices[queue->device].attr.ack_timeout_ns, core_ns = spin_core_ns(run);
 
-	return told_moves(queue) && core_ns > queue->order_ns + spin_move_ns(run, queue->device) &&
+	return known_moves(queue) && core_ns > queue->order_ns + spin_move_ns(run, queue->device) &&
 	       core_ns <= queue->order_ns + timeout_ns;
 }
 
 /* The device has no other plan as long as the core may wait for the answer of another client, which is late. */
 static bool spin_is_kept_waiting(const struct checker_run *run, uint32_t device)
 {
-	const struct told *told = run->told;
+	const struct known *known = run->known;
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++)
-		if (told->queues[i].used && told->queues[i].device == device && told->queues[i].is_awaited &&
-		    spin_core_ns(run) < told->queues[i].prompt_until_ns && spin_is_unanswered(run, &told->queues[i]))
+	for (i = 0; i < known->queue_end; i++)
+		if (known->queues[i].used && known->queues[i].device == device && known->queues[i].is_awaited &&
+		    spin_core_ns(run) < known->queues[i].prompt_until_ns && spin_is_unanswered(run, &known->queues[i]))
 			return true;
 	return false;
 }
@@ -160,7 +160,7 @@ static bool spin_is_kept_waiting(const struct checker_run *run, uint32_t device)
  * by its own fault or another's, or was given up while it waited for another one: a clock that is set forward makes
  * that happen at any time. The core does not know; its lease opens it (run_lease()). */
 static bool spin_is_left_to_lease(const struct checker_run *run, const struct spin_state *state,
-				  const struct told_queue *queue)
+				  const struct known_queue *queue)
 {
 	const struct truth_queue *truth = &run->truth->queues[queue->attr.tag];
 
@@ -171,21 +171,21 @@ static bool spin_is_left_to_lease(const struct checker_run *run, const struct sp
 /* The core can neither put it aside nor bring it back now, by no fault of its own, or does not know that it should. One
  * in quarantine that is open is no excuse: then all of its gang are open, unless it is left alone. */
 static bool spin_is_excused(const struct checker_run *run, const struct spin_state *state,
-			    const struct told_queue *queue)
+			    const struct known_queue *queue)
 {
-	const struct told_device *device;
+	const struct known_device *device;
 	struct gp_sim_queue_info info;
 
 	if (!queue || spin_is_unanswered(run, queue) || spin_is_kept_waiting(run, queue->device) ||
 	    (queue->gate != GP_GATE_QUARANTINED && (queue->fail_count || queue->condemned)) ||
-	    (queue->stuck && !told_keeps_gang(run->told, queue)) || spin_is_left_to_lease(run, state, queue))
+	    (queue->stuck && !known_keeps_gang(run->known, queue)) || spin_is_left_to_lease(run, state, queue))
 		return true;
 	gp_sim_queue(run->sim, (uint32_t)queue->attr.tag, &info);
-	device = &run->told->devices[queue->device];
+	device = &run->known->devices[queue->device];
 	return info.client == run->mute_client || device->stopped || !device->gates ||
 	       run->truth->queues[queue->attr.tag].lost ||
 	       spin_core_ns(run) < device->disturbed_ns + device->attr.ack_timeout_ns ||
-	       !told_has_slot(run->told, queue->device);
+	       !known_has_slot(run->known, queue->device);
 }
 
 /* Whether the job's rank waits for this queue of a peer: its gate is closed on what it has to do before they meet. */
@@ -203,20 +203,20 @@ static bool spin_is_away(const struct checker_run *run, const struct spin_state 
 }
 
 /* Transactions that one plan of the device can have, for gates in one direction. */
-static uint64_t spin_transactions(const struct told *told, uint32_t device)
+static uint64_t spin_transactions(const struct known *known, uint32_t device)
 {
 	uint64_t count = 0;
 	uint32_t i, k;
 
-	if (told->devices[device].attr.unit == GP_UNIT_DEVICE)
+	if (known->devices[device].attr.unit == GP_UNIT_DEVICE)
 		return 1;
-	for (i = 0; i < told->queue_end; i++) {
-		const struct told_queue *queue = &told->queues[i];
+	for (i = 0; i < known->queue_end; i++) {
+		const struct known_queue *queue = &known->queues[i];
 		bool is_first = queue->used && queue->device == device;
 
-		for (k = 0; k < i && told->devices[device].attr.unit == GP_UNIT_PROCESS; k++)
-			is_first &= !told->queues[k].used || told->queues[k].device != device ||
-				    told->queues[k].client.index != queue->client.index;
+		for (k = 0; k < i && known->devices[device].attr.unit == GP_UNIT_PROCESS; k++)
+			is_first &= !known->queues[k].used || known->queues[k].device != device ||
+				    known->queues[k].client.index != queue->client.index;
 		count += is_first;
 	}
 	return count;
@@ -225,24 +225,24 @@ static uint64_t spin_transactions(const struct told *told, uint32_t device)
 /* How long the plan that may be under way on the device, and the next one, can take. */
 static uint64_t spin_move_ns(const struct checker_run *run, uint32_t device)
 {
-	const struct gp_device_attr *attr = &run->told->devices[device].attr;
+	const struct gp_device_attr *attr = &run->known->devices[device].attr;
 	uint64_t gate_ns = attr->close_ns > attr->open_ns ? attr->close_ns : attr->open_ns;
 
-	return 2 * (2 * run->latency_ns + spin_transactions(run->told, device) * gate_ns);
+	return 2 * (2 * run->latency_ns + spin_transactions(run->known, device) * gate_ns);
 }
 
 static void spin_look(struct checker_run *run, struct spin_state *state, uint32_t rank)
 {
 	struct spin_queue *queue = &state->queues[rank];
-	const struct told_queue *told = told_find_tag(run->told, rank), *peer;
+	const struct known_queue *known = known_find_tag(run->known, rank), *peer;
 	uint64_t limit_ns, other_ns;
 	uint32_t i, away = CHECKER_NONE;
 
 	for (i = 0; i < state->queue_end && away == CHECKER_NONE; i++)
 		if (spin_is_away(run, state, i, rank))
 			away = i;
-	peer = away == CHECKER_NONE ? NULL : told_find_tag(run->told, away);
-	if (away == CHECKER_NONE || spin_is_excused(run, state, told) || spin_is_excused(run, state, peer)) {
+	peer = away == CHECKER_NONE ? NULL : known_find_tag(run->known, away);
+	if (away == CHECKER_NONE || spin_is_excused(run, state, known) || spin_is_excused(run, state, peer)) {
 		queue->apart_ns = 0;
 		return;
 	}
@@ -250,14 +250,14 @@ static void spin_look(struct checker_run *run, struct spin_state *state, uint32_
 		queue->apart_ns = run->now_ns + 1;
 		queue->lost_ns = state->lost_ns;
 	}
-	limit_ns = spin_move_ns(run, told->device);
+	limit_ns = spin_move_ns(run, known->device);
 	other_ns = spin_move_ns(run, peer->device);
 	limit_ns = (other_ns > limit_ns ? other_ns : limit_ns) + run->late_ns + (state->lost_ns - queue->lost_ns);
 	if (run->now_ns + 1 - queue->apart_ns > limit_ns)
 		checker_fail(
 			run, &checker_spin,
 			"at %llu ns: queue %u spins on device %u since %llu ns for queue %u, whose gate on device %u is closed on its work; %llu ns are allowed",
-			(unsigned long long)run->now_ns, rank, told->device, (unsigned long long)queue->apart_ns - 1,
+			(unsigned long long)run->now_ns, rank, known->device, (unsigned long long)queue->apart_ns - 1,
 			away, peer->device, (unsigned long long)limit_ns);
 }
 

@@ -6,7 +6,7 @@
  * of who is there, starts the count anew.
  */
 #include "test/sim/checker.h"
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 #include "test/sim/checker_truth.h"
 
 #define STARVATION_CLIENT_MAX 12u   /* of a world */
@@ -20,7 +20,7 @@ struct starvation_queue {
 	uint64_t bound_call;        /* the core's call after which that was asked for */
 };
 
-/* How many clients its user has on its device, when `told` had counted so many changes. */
+/* How many clients its user has on its device, when `known` had counted so many changes. */
 struct starvation_clients {
 	uint32_t count;
 	uint64_t members;
@@ -29,15 +29,15 @@ struct starvation_clients {
 struct starvation_state {
 	uint64_t mark_ns, offset_ns, disturbed_ns;
 	uint64_t calls; /* of the core: between two of them the bound stays the same */
-	struct starvation_queue queues[TOLD_QUEUE_MAX];
-	struct starvation_clients clients[TOLD_QUEUE_MAX];
+	struct starvation_queue queues[KNOWN_QUEUE_MAX];
+	struct starvation_clients clients[KNOWN_QUEUE_MAX];
 };
 
 static void starvation_reset(struct starvation_state *state, uint64_t now_ns)
 {
 	uint32_t i;
 
-	for (i = 0; i < TOLD_QUEUE_MAX; i++) {
+	for (i = 0; i < KNOWN_QUEUE_MAX; i++) {
 		state->queues[i].start_ns = state->queues[i].closed_ns = now_ns;
 		state->queues[i].open_ns = state->queues[i].bound_ns = 0;
 	}
@@ -48,9 +48,9 @@ static void starvation_disturb(struct checker_run *run, struct starvation_state 
 	uint64_t latest_ns = 0;
 	uint32_t i;
 
-	for (i = 0; i < run->told->device_count; i++) {
-		if (run->told->devices[i].disturbed_ns > latest_ns)
-			latest_ns = run->told->devices[i].disturbed_ns;
+	for (i = 0; i < run->known->device_count; i++) {
+		if (run->known->devices[i].disturbed_ns > latest_ns)
+			latest_ns = run->known->devices[i].disturbed_ns;
 	}
 	if (latest_ns == state->disturbed_ns)
 		return;
@@ -63,19 +63,19 @@ static void starvation_disturb(struct checker_run *run, struct starvation_state 
 static uint64_t starvation_bound_ns(const struct checker_run *run, struct starvation_state *state, uint32_t index)
 {
 	struct starvation_clients *clients = &state->clients[index];
-	const struct told_queue *queue = &run->told->queues[index];
+	const struct known_queue *queue = &run->known->queues[index];
 	struct gp_queue_id id = { index, queue->generation };
 	uint64_t bound_ns = gp_sched_queue_starvation_bound_ns(run->core, id);
 	uint64_t latency_ns = 4 * STARVATION_CLIENT_MAX * (run->latency_ns + STARVATION_START_NS);
 	uint32_t i;
 
-	if (clients->members != run->told->members) {
-		clients->count = told_clients_of(run->told, told_user(run->told, queue), queue->device);
-		clients->members = run->told->members;
+	if (clients->members != run->known->members) {
+		clients->count = known_clients_of(run->known, known_user(run->known, queue), queue->device);
+		clients->members = run->known->members;
 	}
 	/* As often as the others of its user are before it. */
 	bound_ns += latency_ns * clients->count;
-	for (i = 0; i < run->told->device_count; i++) {
+	for (i = 0; i < run->known->device_count; i++) {
 		if (i != queue->device && queue->attr.gang)
 			bound_ns += gp_sched_starvation_bound_ns(run->core, i) + latency_ns;
 	}
@@ -85,8 +85,8 @@ static uint64_t starvation_bound_ns(const struct checker_run *run, struct starva
 static void starvation_queue_step(struct checker_run *run, struct starvation_state *state, uint32_t index,
 				  uint64_t elapsed_ns)
 {
-	const struct told_queue *q = &run->told->queues[index];
-	const struct told_device *device = &run->told->devices[q->device];
+	const struct known_queue *q = &run->known->queues[index];
+	const struct known_device *device = &run->known->devices[q->device];
 	struct starvation_queue *own = &state->queues[index];
 	struct gp_sim_queue_info info;
 	uint64_t bound_ns, more_ns;
@@ -96,7 +96,7 @@ static void starvation_queue_step(struct checker_run *run, struct starvation_sta
 	gp_sim_queue(run->sim, (uint32_t)q->attr.tag, &info);
 	if (own->generation != q->generation || !q->has_work || info.written == info.completed || device->stopped ||
 	    q->gate == GP_GATE_QUARANTINED ||
-	    (closed && q->attr.kind == GP_KIND_COMPUTE && !told_has_slot(run->told, q->device)))
+	    (closed && q->attr.kind == GP_KIND_COMPUTE && !known_has_slot(run->known, q->device)))
 		*own = (struct starvation_queue){ .generation = q->generation,
 						  .start_ns = run->now_ns,
 						  .closed_ns = run->now_ns };
@@ -137,8 +137,8 @@ static void starvation_step(struct checker_run *run, struct starvation_state *st
 	uint32_t i;
 
 	state->mark_ns = run->now_ns;
-	for (i = 0; i < run->told->queue_end; i++) {
-		if (run->told->queues[i].used && run->told->devices[run->told->queues[i].device].gates)
+	for (i = 0; i < run->known->queue_end; i++) {
+		if (run->known->queues[i].used && run->known->devices[run->known->queues[i].device].gates)
 			starvation_queue_step(run, state, i, elapsed_ns);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the planted bugs. Each is a lie small enough that one checker must see it. */
 #include <string.h>
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 #include "test/sim/plant.h"
 
 /* The context save loses what was saved: the kernel runs again from its first workgroup. */
@@ -27,11 +27,11 @@ static bool plant_send_no_idle_close(struct checker_run *run, const struct gp_pl
 /* A gate that is open already is ordered open once more. */
 static void plant_make_again(struct checker_run *run, struct gp_plan *plan)
 {
-	const struct told_queue *queue;
+	const struct known_queue *queue;
 	uint32_t i;
 
-	for (i = 0; i < run->told->queue_end && plan->open_count && plan->open_count < GP_PLAN_MAX; i++) {
-		queue = &run->told->queues[i];
+	for (i = 0; i < run->known->queue_end && plan->open_count && plan->open_count < GP_PLAN_MAX; i++) {
+		queue = &run->known->queues[i];
 		if (!queue->used || queue->device != plan->device || queue->gate != GP_GATE_OPEN)
 			continue;
 		plan->open[plan->open_count++] = (struct gp_order){ .queue = { i, queue->generation },
@@ -83,7 +83,7 @@ static bool plant_send_no_floor(struct checker_run *run, const struct gp_plan *p
 static bool plant_send_no_open(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order,
 			       bool opens)
 {
-	const struct told_queue *queue = told_find(run->told, order->queue);
+	const struct known_queue *queue = known_find(run->known, order->queue);
 
 	return !opens || !queue || queue->attr.tag % 3 || run->now_ns < 20000000;
 }
@@ -105,12 +105,13 @@ static void plant_make_own_move(struct checker_run *run, struct gp_plan *plan)
 
 #define PLANT_GANG_MAX 1024u /* numbers of gangs are below */
 
-static bool plant_is_all_open(const struct told *told, uint32_t gang)
+static bool plant_is_all_open(const struct known *known, uint32_t gang)
 {
 	uint32_t i;
 
-	for (i = 0; i < told->queue_end; i++)
-		if (told->queues[i].used && told->queues[i].attr.gang == gang && told->queues[i].gate != GP_GATE_OPEN)
+	for (i = 0; i < known->queue_end; i++)
+		if (known->queues[i].used && known->queues[i].attr.gang == gang &&
+		    known->queues[i].gate != GP_GATE_OPEN)
 			return false;
 	return true;
 }
@@ -120,21 +121,21 @@ static void plant_make_first_move(struct checker_run *run, struct gp_plan *plan)
 {
 	static uint64_t now_ns;
 	static bool was_kept[PLANT_GANG_MAX];
-	const struct told_queue *q;
+	const struct known_queue *q;
 	uint32_t i, gang;
 
 	if (run->now_ns < now_ns) /* another world */
 		memset(was_kept, 0, sizeof(was_kept));
 	now_ns = run->now_ns;
-	for (i = 0; i < run->told->queue_end; i++) {
-		q = &run->told->queues[i];
+	for (i = 0; i < run->known->queue_end; i++) {
+		q = &run->known->queues[i];
 		gang = q->attr.gang;
 		if (gang && gang < PLANT_GANG_MAX && q->used)
-			was_kept[gang] = told_keeps_gang(run->told, q) ||
-					 (was_kept[gang] && !plant_is_all_open(run->told, gang));
+			was_kept[gang] = known_keeps_gang(run->known, q) ||
+					 (was_kept[gang] && !plant_is_all_open(run->known, gang));
 	}
 	for (i = 0; i < plan->open_count; i++) {
-		q = told_find(run->told, plan->open[i].queue);
+		q = known_find(run->known, plan->open[i].queue);
 		if (q && plan->open[i].why == GP_WHY_GANG && q->attr.gang < PLANT_GANG_MAX && was_kept[q->attr.gang])
 			plan->open[i].move += (uint64_t)(plan->device + 1) << 40;
 	}
@@ -148,13 +149,13 @@ static void plant_device_spend(struct gp_device_attr *attr, struct gp_param *par
 /* As if a device had one plan at a time, which is over when everybody has answered. */
 static bool plant_idles_until_answered(struct checker_run *run)
 {
-	const struct told_queue *q;
+	const struct known_queue *q;
 	uint32_t i;
 
-	for (i = 0; i < run->told->queue_end; i++) {
-		q = &run->told->queues[i];
-		if (q->used && told_moves(q) &&
-		    run->now_ns < q->order_ns + run->told->devices[q->device].attr.ack_timeout_ns)
+	for (i = 0; i < run->known->queue_end; i++) {
+		q = &run->known->queues[i];
+		if (q->used && known_moves(q) &&
+		    run->now_ns < q->order_ns + run->known->devices[q->device].attr.ack_timeout_ns)
 			return true;
 	}
 	return false;
@@ -234,17 +235,17 @@ int __real_gp_sched_sample(struct gp_sched *, struct gp_queue_id, uint64_t, uint
 static void plant_make_credit(struct checker_run *run, struct gp_plan *plan)
 {
 	static uint64_t credit;
-	const struct told_queue *queue;
+	const struct known_queue *queue;
 	bool yields = false;
 	uint32_t i;
 
 	for (i = 0; i < plan->close_count; i++)
 		yields |= plan->close[i].why == GP_WHY_YIELD;
 	for (i = 0; yields && i < plan->open_count; i++) {
-		queue = told_find(run->told, plan->open[i].queue);
+		queue = known_find(run->known, plan->open[i].queue);
 		if (plan->open[i].why == GP_WHY_AGED && queue && queue->written >= 1000000)
 			(void)__real_gp_sched_sample((struct gp_sched *)run->core, plan->open[i].queue, queue->written,
-						     queue->completed + ++credit, run->told->core_ns);
+						     queue->completed + ++credit, run->known->core_ns);
 	}
 }
 
@@ -252,7 +253,7 @@ static void plant_make_credit(struct checker_run *run, struct gp_plan *plan)
 static bool plant_send_no_turn_end(struct checker_run *run, const struct gp_plan *plan, const struct gp_order *order,
 				   bool opens)
 {
-	return opens || order->why != GP_WHY_TURN || !run->told->devices[plan->device].attr.short_ns;
+	return opens || order->why != GP_WHY_TURN || !run->known->devices[plan->device].attr.short_ns;
 }
 
 static bool plant_slice_only_short(struct checker_run *run, uint64_t slice_ns)
@@ -422,11 +423,13 @@ const struct plant plant_list[] = {
 	  .make = plant_make_credit,
 	  .what = "who completes nothing does not back off" },
 	{ .name = "twins",
+	  .seed_max = 200,
 	  .caught_by = &checker_slice,
 	  .kind = SWARM_SELF,
 	  .send = plant_send_no_turn_end,
 	  .what = "two short slices are open at once" },
 	{ .name = "keep",
+	  .seed_max = 200,
 	  .caught_by = &checker_slice,
 	  .kind = SWARM_SELF,
 	  .slice = plant_slice_only_short,

@@ -22,6 +22,7 @@ struct plant {
 	const char *name, *what;
 	const struct checker *caught_by;
 	enum swarm_kind kind; /* only such worlds can show it */
+	uint32_t seed_max;    /* it must be found within so many; 0: within as many as are asked for */
 	/* What the world is instead, before the simulator sees it. */
 	void (*world)(struct gp_workload *workload);
 	/* What the core is told of its device instead. */

@@ -92,13 +92,15 @@ static int swarm_plant_one(void *context, uint32_t item)
 {
 	const struct swarm_options *options = context;
 	const struct plant *plant = options->all_plants ? &plant_list[item] : options->plant;
-	uint32_t n, i, own = checker_index(plant->caught_by);
+	uint32_t n, i, own = checker_index(plant->caught_by), seeds = options->count;
 	bool others[CHECKER_COUNT] = { false };
 	static struct swarm_world world;
 	static struct swarm_outcome outcome;
 	struct gp_error error;
 
-	for (n = 0; n < options->count; n++) {
+	if (plant->seed_max && plant->seed_max < seeds)
+		seeds = plant->seed_max;
+	for (n = 0; n < seeds; n++) {
 		if (swarm_world_init(&world, options->first + n, plant->kind ? plant->kind : options->kind, &error)) {
 			printf("seed %llu: cannot draw its world: %s\n", (unsigned long long)(options->first + n),
 			       error.text);
@@ -122,7 +124,7 @@ static int swarm_plant_one(void *context, uint32_t item)
 		return 0;
 	}
 	printf("plant %-10s %-45s NOT CAUGHT by %s within %u seeds\n", plant->name, plant->what, plant->caught_by->name,
-	       options->count);
+	       seeds);
 	return 1;
 }
 

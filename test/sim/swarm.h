@@ -82,6 +82,6 @@ void swarm_run(const struct swarm_order *order, const struct swarm_world *world,
 
 /* swarm_log.c */
 void swarm_log_event(const struct check_event *event);
-void swarm_log_rest(struct told *told);
+void swarm_log_rest(struct known *known);
 
 #endif

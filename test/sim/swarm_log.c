@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the log of one run: what crossed the seams, a line each, for whoever looks into a failing seed. */
 #include <stdio.h>
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 #include "test/sim/swarm.h"
 
 static void log_plan(const struct gp_plan *plan)
@@ -71,14 +71,14 @@ static void log_transact(const struct check_event *event)
 }
 
 /* Who is left, at the end. */
-void swarm_log_rest(struct told *told)
+void swarm_log_rest(struct known *known)
 {
-	const struct told_queue *q;
+	const struct known_queue *q;
 	uint32_t i;
 
-	told_refresh(told);
-	for (i = 0; i < told->queue_end; i++) {
-		q = &told->queues[i];
+	known_refresh(known);
+	for (i = 0; i < known->queue_end; i++) {
+		q = &known->queues[i];
 		if (q->used && q->has_work)
 			printf("left: queue %u = #%llu client %u device %u rank %lld%s gate %d, %llu of %llu packets since %llu ns\n",
 			       i, (unsigned long long)q->attr.tag, q->client.index, q->device, (long long)q->rank,

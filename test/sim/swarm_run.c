@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 #include "test/sim/swarm.h"
 
 #define RUN_DRAIN_NS     500000000ull
@@ -118,14 +118,14 @@ static uint64_t run_drain_ns(const struct swarm_world *world, const struct gp_si
 static bool run_lease(struct gp_sim *sim, const struct checker_run *run)
 {
 	struct gp_sim_fault fault = { .type = GP_SIM_FAULT_GATE_LOST, .time_ns = gp_sim_now_ns(sim) };
-	const struct told_queue *told;
+	const struct known_queue *known;
 	struct gp_sim_queue_info info;
 	bool any = false;
 
 	for (fault.queue = 0; fault.queue < gp_sim_queue_count(sim); fault.queue++) {
 		gp_sim_queue(sim, fault.queue, &info);
-		told = told_find_tag(run->told, fault.queue);
-		if (info.alive && info.closed && told && told->gate == GP_GATE_QUARANTINED)
+		known = known_find_tag(run->known, fault.queue);
+		if (info.alive && info.closed && known && known->gate == GP_GATE_QUARANTINED)
 			any |= !gp_sim_add_fault(sim, &fault);
 	}
 	return any;
@@ -217,7 +217,7 @@ void swarm_run(const struct swarm_order *order, const struct swarm_world *world,
 		run_phases(world, sim, &run, &faults, ret_outcome);
 		ret_outcome->end_ns = gp_sim_now_ns(sim);
 		if (order->log)
-			swarm_log_rest(run.told);
+			swarm_log_rest(run.known);
 		memcpy(ret_outcome->failed, run.failed, sizeof(run.failed));
 		memcpy(ret_outcome->text, run.text, sizeof(run.text));
 		ret_outcome->failed_count = run.failed_count;

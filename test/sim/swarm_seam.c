@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "test/sim/checker_told.h"
+#include "test/sim/checker_known.h"
 #include "test/sim/checker_truth.h"
 #include "test/sim/swarm.h"
 
@@ -151,14 +151,14 @@ static void seam_settle(uint64_t core_ns)
 int __wrap_gp_sched_device_add(struct gp_sched *sched, const struct gp_device_attr *attr, const char *policy,
 			       const struct gp_param *param, uint32_t *ret_device)
 {
-	struct gp_device_attr told_attr = *attr;
-	struct gp_param told_param = *param;
+	struct gp_device_attr given_attr = *attr;
+	struct gp_param given_param = *param;
 	struct check_event event = { .type = CHECK_DEVICE, .attr = attr, .param = param, .policy = policy };
 	int ret;
 
 	if (seam.plant && seam.plant->device)
-		seam.plant->device(&told_attr, &told_param);
-	ret = __real_gp_sched_device_add(sched, &told_attr, policy, &told_param, ret_device);
+		seam.plant->device(&given_attr, &given_param);
+	ret = __real_gp_sched_device_add(sched, &given_attr, policy, &given_param, ret_device);
 	if (ret || !seam.run)
 		return ret;
 	seam.core = sched;
@@ -186,7 +186,7 @@ int __wrap_gp_sched_device_stop(struct gp_sched *sched, uint32_t device, uint64_
 	struct check_event event = { .type = CHECK_STOP, .device = device, .core_ns = now_ns };
 	int ret = __real_gp_sched_device_stop(sched, device, now_ns);
 
-	if (!ret && !seam.run->told->devices[device].stopped)
+	if (!ret && !seam.run->known->devices[device].stopped)
 		seam_tell(&event);
 	seam_settle(now_ns);
 	return ret;
@@ -197,7 +197,7 @@ int __wrap_gp_sched_device_start(struct gp_sched *sched, uint32_t device, uint64
 	struct check_event event = { .type = CHECK_START, .device = device, .core_ns = now_ns };
 	int ret = __real_gp_sched_device_start(sched, device, now_ns);
 
-	if (!ret && seam.run->told->devices[device].stopped)
+	if (!ret && seam.run->known->devices[device].stopped)
 		seam_tell(&event);
 	seam_settle(now_ns);
 	return ret;
@@ -206,16 +206,16 @@ int __wrap_gp_sched_device_start(struct gp_sched *sched, uint32_t device, uint64
 int __wrap_gp_sched_client_add(struct gp_sched *sched, const struct gp_client_attr *attr,
 			       struct gp_client_id *ret_client)
 {
-	struct gp_client_attr told_attr = *attr;
+	struct gp_client_attr given_attr = *attr;
 	struct check_event event = { .type = CHECK_CLIENT,
 				     .user = attr->user,
 				     .is_alone = attr->is_stuck_alone,
-				     .core_ns = seam.run->told->core_ns };
+				     .core_ns = seam.run->known->core_ns };
 	int ret;
 
 	if (seam.plant && seam.plant->client)
-		seam.plant->client(&told_attr);
-	ret = __real_gp_sched_client_add(sched, &told_attr, ret_client);
+		seam.plant->client(&given_attr);
+	ret = __real_gp_sched_client_add(sched, &given_attr, ret_client);
 	if (!ret) {
 		event.client = *ret_client;
 		seam_tell(&event);
@@ -227,11 +227,11 @@ int __wrap_gp_sched_client_remove(struct gp_sched *sched, struct gp_client_id cl
 {
 	struct check_event event = { .type = CHECK_QUEUE_REMOVE, .core_ns = now_ns };
 	int ret = __real_gp_sched_client_remove(sched, client, now_ns);
-	const struct told_queue *queue;
+	const struct known_queue *queue;
 	uint32_t i;
 
-	for (i = 0; !ret && i < seam.run->told->queue_end; i++) {
-		queue = &seam.run->told->queues[i];
+	for (i = 0; !ret && i < seam.run->known->queue_end; i++) {
+		queue = &seam.run->known->queues[i];
 		if (!queue->used || queue->client.index != client.index ||
 		    queue->client.generation != client.generation)
 			continue;
@@ -281,13 +281,13 @@ int __wrap_gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uin
 				     .written = written,
 				     .completed = completed,
 				     .core_ns = now_ns };
-	const struct told_queue *told = told_find(seam.run->told, queue);
-	bool is_new = told && (told->written != written || told->completed != completed);
+	const struct known_queue *known = known_find(seam.run->known, queue);
+	bool is_new = known && (known->written != written || known->completed != completed);
 	uint64_t said = completed;
 	int ret;
 
-	if (told && seam.plant && seam.plant->completed)
-		said = seam.plant->completed((uint32_t)told->attr.tag, written, completed);
+	if (known && seam.plant && seam.plant->completed)
+		said = seam.plant->completed((uint32_t)known->attr.tag, written, completed);
 	ret = __real_gp_sched_sample(sched, queue, written, said, now_ns);
 	if (ret || !is_new)
 		return ret;
@@ -489,11 +489,11 @@ int __wrap_gp_gpu_submit(struct gp_gpu *gpu, uint32_t queue, const struct gp_gpu
 int __wrap_gp_gpu_transact(struct gp_gpu *gpu, const struct gp_gpu_change *changes, uint32_t change_count, uint64_t seq,
 			   uint64_t now_ns)
 {
-	struct gp_gpu_change told[2 * GP_PLAN_MAX];
+	struct gp_gpu_change seen[2 * GP_PLAN_MAX];
 	struct check_event event = { .type = CHECK_TRANSACT,
 				     .device = seam_device(gpu),
 				     .seq = seq,
-				     .changes = told,
+				     .changes = seen,
 				     .count = change_count };
 	uint32_t i;
 	int ret = __real_gp_gpu_transact(gpu, changes, change_count, seq, now_ns);
@@ -501,7 +501,7 @@ int __wrap_gp_gpu_transact(struct gp_gpu *gpu, const struct gp_gpu_change *chang
 	if (ret || seq == PLANT_SEQ)
 		return ret;
 	for (i = 0; i < change_count; i++)
-		told[i] = (struct gp_gpu_change){ .queue = seam.number[event.device][changes[i].queue],
+		seen[i] = (struct gp_gpu_change){ .queue = seam.number[event.device][changes[i].queue],
 						  .open = changes[i].open };
 	seam_tell(&event);
 	return 0;

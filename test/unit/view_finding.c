@@ -137,6 +137,7 @@ static void test_batch_only(void **state)
 	       "Sharing with hpf, train ×4 together keep 76 % of the throughput of a GPU that is not shared (38 % with "
 	       "stock scheduling).");
 	strcpy(result->runs[0].policy, "rr");
+	result->runs[0].kind = GP_RESULT_POLICY;
 	expect(result, "");
 	for (uint32_t i = 0; i < result->run_count; i++)
 		result->runs[i].clients--;
@@ -150,12 +151,14 @@ static void test_choice(void **state)
 
 	(void)state;
 	strcpy(result->runs[1].policy, "rr");
+	result->runs[1].kind = GP_RESULT_POLICY;
 	gp_finding_text(result, text, sizeof(text));
 	assert_non_null(strstr(text, "with hpf"));
 	result->runs[2].clients[0].unfinished = 5000;
 	gp_finding_text(result, text, sizeof(text));
 	assert_non_null(strstr(text, "with rr"));
 	strcpy(result->runs[1].policy, "reset");
+	result->runs[1].kind = GP_RESULT_BASELINE;
 	gp_finding_text(result, text, sizeof(text));
 	assert_non_null(strstr(text, "with hpf"));
 	view_sample_destroy(result);

@@ -150,11 +150,11 @@ static void test_scales(void **state)
 /* A run that every report has keeps its colour whatever else is compared; others differ from it. */
 static void test_run_colours(void **state)
 {
-	struct gp_result_run runs[] = { { .policy = "rr" },
-					{ .policy = "hpf" },
-					{ .policy = "alone" },
-					{ .policy = "wfq" },
-					{ .policy = "stock" } };
+	struct gp_result_run runs[] = { { .policy = "rr", .kind = GP_RESULT_POLICY },
+					{ .policy = "hpf", .kind = GP_RESULT_DEFAULT },
+					{ .policy = "alone", .kind = GP_RESULT_ALONE },
+					{ .policy = "wfq", .kind = GP_RESULT_POLICY },
+					{ .policy = "stock", .kind = GP_RESULT_STOCK } };
 	struct gp_result result = { .run_count = 5, .runs = runs };
 
 	(void)state;

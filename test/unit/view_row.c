@@ -87,10 +87,12 @@ static void test_mean(void **state)
 
 	(void)state;
 	strcpy(run.policy, "alone");
+	run.kind = GP_RESULT_ALONE;
 	gp_row_init(&row, &run, 0);
 	assert_string_equal(gp_row_format_rate(&row, text, sizeof(text)), "each 1.00");
 	assert_string_equal(gp_row_format_share(&row, text, sizeof(text)), "each 99.0 %");
 	strcpy(run.policy, "stock");
+	run.kind = GP_RESULT_STOCK;
 	gp_row_init(&row, &run, 0);
 	assert_string_equal(gp_row_format_rate(&row, text, sizeof(text)), "4.00");
 }

@@ -15,6 +15,7 @@
 enum sample_run { SAMPLE_ALONE, SAMPLE_STOCK, SAMPLE_HPF, SAMPLE_RUN_COUNT };
 
 static const char *const sample_names[] = { "alone", "stock", "hpf" };
+static const enum gp_result_kind sample_kinds[] = { GP_RESULT_ALONE, GP_RESULT_STOCK, GP_RESULT_DEFAULT };
 
 static void sample_slice(struct gp_result_run *run, uint32_t client, uint64_t start_ns, uint64_t end_ns, bool preempted)
 {
@@ -143,6 +144,7 @@ static void sample_clients(struct gp_result_run *run, enum sample_run kind, uint
 static void sample_run(struct gp_result_run *run, enum sample_run kind, uint32_t batch_count)
 {
 	(void)snprintf(run->policy, sizeof(run->policy), "%s", sample_names[kind]);
+	run->kind = sample_kinds[kind];
 	run->clients = calloc(1u + batch_count, sizeof(*run->clients));
 	run->slices = calloc(SAMPLE_SLICES, sizeof(*run->slices));
 	run->marks = calloc(SAMPLE_MARKS, sizeof(*run->marks));

@@ -125,6 +125,7 @@ static void test_finding(void **state)
 
 	(void)state;
 	strcpy(result->runs[1].policy, "rr");
+	result->runs[1].kind = GP_RESULT_POLICY;
 	text = table(result, false);
 	assert_null(strstr(text, "Beside"));
 	free(text);

@@ -7,16 +7,28 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/json_writer.h"
 #include "vgpu/command/cdi.h"
 #include "vgpu/files/namespace.h"
 
-static void cdi_mount(const char *from, const char *to, const char *options, bool is_first)
+/* bind: "bind" or, with all that is mounted below it, "rbind"; access: "ro" or "rw". */
+struct cdi_mount {
+	const char *from, *to, *bind, *access;
+};
+
+static void cdi_mount(struct gp_json_writer *writer, const struct cdi_mount *mount)
 {
-	printf("%s\n        { \"hostPath\": \"%s\", \"containerPath\": \"%s\", \"options\": [%s] }",
-	       is_first ? "" : ",", from, to, options);
+	gp_json_writer_begin(writer, NULL, '{');
+	gp_json_writer_string(writer, "hostPath", mount->from);
+	gp_json_writer_string(writer, "containerPath", mount->to);
+	gp_json_writer_begin(writer, "options", '[');
+	gp_json_writer_string(writer, NULL, mount->bind);
+	gp_json_writer_string(writer, NULL, mount->access);
+	gp_json_writer_end(writer, ']');
+	gp_json_writer_end(writer, '}');
 }
 
-/* "renderD" and digits: nothing that must be quoted. */
+/* "renderD" and digits. */
 static bool cdi_is_render(const char *name)
 {
 	size_t digits = strncmp(name, "renderD", 7) != 0 ? 0 : strspn(name + 7, "0123456789");
@@ -24,7 +36,7 @@ static bool cdi_is_render(const char *name)
 	return digits && !name[7 + digits] && digits < 8;
 }
 
-static void cdi_renders(void)
+static void cdi_renders(struct gp_json_writer *writer)
 {
 	DIR *folder = opendir("/dev/dri");
 	const struct dirent *entry;
@@ -35,7 +47,7 @@ static void cdi_renders(void)
 			continue;
 		(void)snprintf(from, sizeof(from), GP_NAMESPACE_FUSE "/%.20s", entry->d_name);
 		(void)snprintf(to, sizeof(to), "/dev/dri/%.20s", entry->d_name);
-		cdi_mount(from, to, "\"bind\", \"rw\"", false);
+		cdi_mount(writer, &(struct cdi_mount){ from, to, "bind", "rw" });
 	}
 	if (folder)
 		closedir(folder);
@@ -44,18 +56,32 @@ static void cdi_renders(void)
 int gp_vgpu_cdi(void)
 {
 	static const char *const folders[] = { "/sys/devices/virtual", "/sys/class", "/sys/module" };
+	struct gp_json_writer writer;
 
 	if (access(GP_NAMESPACE_FUSE "/kfd", F_OK)) {
 		fprintf(stderr, "vgpu: there is no node here: vgpu run [--name NAME] -- vgpu cdi (front end fuse)\n");
 		return -ENODEV;
 	}
-	printf("{\n  \"cdiVersion\": \"0.5.0\",\n  \"kind\": \"gpreempt.dev/vgpu\",\n  \"devices\": [\n"
-	       "    { \"name\": \"all\", \"containerEdits\": {\n      \"env\": [\"HSA_USERPTR_FOR_PAGED_MEM=0\"],\n"
-	       "      \"mounts\": [");
-	cdi_mount(GP_NAMESPACE_FUSE "/kfd", "/dev/kfd", "\"bind\", \"rw\"", true);
-	cdi_renders();
+	gp_json_writer_init(&writer, stdout);
+	gp_json_writer_begin(&writer, NULL, '{');
+	gp_json_writer_string(&writer, "cdiVersion", "0.5.0");
+	gp_json_writer_string(&writer, "kind", "gpreempt.dev/vgpu");
+	gp_json_writer_begin(&writer, "devices", '[');
+	gp_json_writer_begin(&writer, NULL, '{');
+	gp_json_writer_string(&writer, "name", "all");
+	gp_json_writer_begin(&writer, "containerEdits", '{');
+	gp_json_writer_begin(&writer, "env", '[');
+	gp_json_writer_string(&writer, NULL, "HSA_USERPTR_FOR_PAGED_MEM=0");
+	gp_json_writer_end(&writer, ']');
+	gp_json_writer_begin(&writer, "mounts", '[');
+	cdi_mount(&writer, &(struct cdi_mount){ GP_NAMESPACE_FUSE "/kfd", "/dev/kfd", "bind", "rw" });
+	cdi_renders(&writer);
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-		cdi_mount(folders[i], folders[i], "\"rbind\", \"ro\"", false);
-	printf("\n      ] } }\n  ]\n}\n");
+		cdi_mount(&writer, &(struct cdi_mount){ folders[i], folders[i], "rbind", "ro" });
+	gp_json_writer_end(&writer, ']');
+	gp_json_writer_end(&writer, '}');
+	gp_json_writer_end(&writer, '}');
+	gp_json_writer_end(&writer, ']');
+	gp_json_writer_end(&writer, '}');
 	return ferror(stdout) || fflush(stdout) ? -EIO : 0;
 }

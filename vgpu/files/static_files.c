@@ -10,11 +10,11 @@
 #include "vgpu/files/live.h"
 #include "vgpu/files/tree.h"
 
-#define FURNISH_PATH 256u
+#define STATIC_PATH_SIZE 256u
 
 static int static_folder(const char *root, const char *name)
 {
-	char path[FURNISH_PATH];
+	char path[STATIC_PATH_SIZE];
 
 	if (snprintf(path, sizeof(path), "%s%s", root, name) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
@@ -24,7 +24,7 @@ static int static_folder(const char *root, const char *name)
 static int static_file(const char *root, const char *name, const char *text, mode_t mode)
 {
 	ssize_t size = (ssize_t)strlen(text), written;
-	char path[FURNISH_PATH];
+	char path[STATIC_PATH_SIZE];
 	int fd, r = 0;
 
 	if (snprintf(path, sizeof(path), "%s%s", root, name) >= (int)sizeof(path))
@@ -43,7 +43,7 @@ static int static_file(const char *root, const char *name, const char *text, mod
 static void static_debugfs(struct gp_vnode *node, const char *root)
 {
 	static const char *const folders[] = { "/sys/kernel", "/sys/kernel/debug", "/sys/kernel/debug/kfd" };
-	char path[FURNISH_PATH];
+	char path[STATIC_PATH_SIZE];
 
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
 		if (static_folder(root, folders[i]) < 0)
@@ -55,7 +55,7 @@ static void static_debugfs(struct gp_vnode *node, const char *root)
 
 static int static_files(struct gp_vnode *node, const char *root)
 {
-	char path[FURNISH_PATH];
+	char path[STATIC_PATH_SIZE];
 	int r = static_folder(root, "/sys/module/amdgpu");
 
 	static_debugfs(node, root);
@@ -84,12 +84,12 @@ int gp_static_files_write(struct gp_vnode *node, const char *root, struct gp_err
 	static const char *const folders[] = {
 		"/sys",         "/sys/class",           "/sys/module",
 		"/sys/devices", "/sys/devices/virtual", "/sys/devices/virtual/kfd",
-		GP_FURNISH_KFD,
+		GP_STATIC_KFD,
 	};
-	char kfd[FURNISH_PATH];
+	char kfd[STATIC_PATH_SIZE];
 	int r = 0;
 
-	if (snprintf(kfd, sizeof(kfd), "%s" GP_FURNISH_KFD, root) >= (int)sizeof(kfd) ||
+	if (snprintf(kfd, sizeof(kfd), "%s" GP_STATIC_KFD, root) >= (int)sizeof(kfd) ||
 	    strlen(kfd) + sizeof("/proc") > sizeof(node->proc_dir))
 		return gp_error_set(error, -ENAMETOOLONG, "the folder %s has too long a name", root);
 	for (size_t i = 0; r == 0 && i < sizeof(folders) / sizeof(folders[0]); i++)

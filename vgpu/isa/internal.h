@@ -136,7 +136,6 @@ struct isa_instruction {
 };
 
 /* operand.c */
-#define ISA_SPECIAL_FIRST 235u /* apertures, VCCZ, EXECZ, SCC: values that depend on the wave */
 uint32_t gp_isa_scalar(const struct gp_isa_wave *wave, const struct isa_instruction *in, uint32_t which);
 uint64_t gp_isa_scalar64(const struct gp_isa_wave *wave, const struct isa_instruction *in, uint32_t which);
 /* The value of an inline constant or literal for an operand of that type; false: none. */

@@ -8,7 +8,6 @@
 #include "vgpu/isa/internal.h"
 
 #define VECTOR_MODE_PLAIN 0xf0u /* round to even, denormals as they are */
-#define VECTOR_CLAMP_NAN  (1u << 8)
 
 struct vector_work {
 	struct isa_alu alu;

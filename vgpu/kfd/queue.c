@@ -260,7 +260,6 @@ static void queue_fill(struct gp_vqueue *queue, const struct kfd_ioctl_create_qu
 	queue->percent = args->queue_percentage & 0xffu;
 	queue->priority = args->queue_priority;
 	queue->eop = args->eop_buffer_address;
-	queue->eop_size = args->eop_buffer_size;
 	queue->cwsr = args->ctx_save_restore_address;
 	queue->cwsr_size = args->ctx_save_restore_size;
 	queue->ctl_stack_size = args->ctl_stack_size;

@@ -56,7 +56,7 @@ struct gp_vqueue {
 	struct gp_vproc *process;
 	struct gp_vdev *gpu;
 	uint32_t id, type, doorbell_id, sdma_id;
-	uint64_t ring, rptr_va, wptr_va, eop, eop_size, cwsr;
+	uint64_t ring, rptr_va, wptr_va, eop, cwsr;
 	uint32_t ring_size, cwsr_size, ctl_stack_size;
 	uint32_t percent, priority, cu_count;
 	uint64_t exception_status; /* for a debugger; EC_QUEUE_NEW until it clears it */

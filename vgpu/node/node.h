@@ -23,9 +23,7 @@
 #define GP_VPROC_QUEUE_MAX 1024u /* queue ids of one process, as KFD has it */
 #define GP_VPROC_EVENT_MAX 4096u /* signal events of one process, as KFD has it */
 #define GP_VPROC_BO_MAX    65536u
-#define GP_VQUEUE_WINDOW   128u /* packets of one queue handed to the model at once; a power of two */
-#define GP_VGPU_QUEUE_MAX \
-	255u /* queues of one process on one gfx9.4.3 device (Linux 6.12, kfd_process_queue_manager.c) */
+#define GP_VQUEUE_WINDOW   128u  /* packets of one queue handed to the model at once; a power of two */
 #define GP_VDOORBELL_COUNT 1024u /* of one process on one device, 8 bytes each: the 8 KiB slice of SOC15 */
 #define GP_VSDMA_QUEUE_MAX 128u
 

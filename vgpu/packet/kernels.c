@@ -39,9 +39,9 @@ struct kernels_entry {
 struct gp_kernels {
 	uint32_t count;
 	struct kernels_entry entries[KERNELS_MAX];
-	uint64_t told[64]; /* unknown fingerprints already printed, the last ones */
-	uint32_t told_count;
-	pid_t told_pid; /* the last program of which was said that its results are not computed */
+	uint64_t printed[64]; /* unknown fingerprints already printed, the last ones */
+	uint32_t printed_count;
+	pid_t warned_pid; /* the last program of which was said that its results are not computed */
 };
 
 uint64_t gp_kernels_fingerprint(const uint32_t *words, size_t word_count)
@@ -186,17 +186,17 @@ static void kernels_tell(struct gp_vnode *node, const struct gp_kernel_call *cal
 	uint64_t words[12];
 
 	/* Once for each program, so that nobody takes what such a kernel leaves behind for a result. */
-	if (!node->params.values[GP_PARAM_EXECUTE] && kernels->told_pid != call->process->pid) {
-		kernels->told_pid = call->process->pid;
+	if (!node->params.values[GP_PARAM_EXECUTE] && kernels->warned_pid != call->process->pid) {
+		kernels->warned_pid = call->process->pid;
 		gp_vnode_log(node, 0,
 			     "process %d launches kernels that the node does not know: their results are not computed "
 			     "(vgpu_execute=1 executes them, -k FILE describes them, -v names them)",
 			     call->process->pid);
 	}
 	for (uint32_t i = 0; i < 64u; i++)
-		if (kernels->told[i] == call->fingerprint)
+		if (kernels->printed[i] == call->fingerprint)
 			return;
-	kernels->told[kernels->told_count++ % 64u] = call->fingerprint;
+	kernels->printed[kernels->printed_count++ % 64u] = call->fingerprint;
 	gp_vnode_log(node, 1, "process %d: unknown kernel [%016" PRIx64 "], %u VGPRs: %u ns per workgroup, %s",
 		     call->process->pid, call->fingerprint, call->vgprs, GP_KERNELS_DEFAULT_NS,
 		     node->params.values[GP_PARAM_EXECUTE] ? "its instructions are executed" : "nothing computed");

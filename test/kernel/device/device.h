@@ -25,10 +25,9 @@
 #include "v11_structs.h"
 #include "model/gpu.h"
 
-#define SOFT_QUEUE_MAX  512u /* that the device remembers at once */
-#define SOFT_RING       256u /* packets of one queue in the model */
-#define SOFT_QUEUE_NONE U32_MAX
-#define SOFT_GPU_MAX    4u
+#define SOFT_QUEUE_MAX 512u /* that the device remembers at once */
+#define SOFT_RING      256u /* packets of one queue in the model */
+#define SOFT_GPU_MAX   4u
 
 struct soft_packet { /* taken from a ring, not complete */
 	u64 signal, end_ns;

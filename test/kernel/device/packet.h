@@ -7,9 +7,7 @@
 #define AQL_INVALID       1u
 #define AQL_DISPATCH      2u
 #define AQL_BARRIER_AND   3u
-#define AQL_BARRIER_OR    5u
-#define AMD_PM4_IB        1u /* formats of vendor's packets */
-#define AMD_BARRIER_VALUE 2u
+#define AMD_BARRIER_VALUE 2u /* a format of vendor's packets */
 
 struct aql_packet {
 	u16 header, setup;

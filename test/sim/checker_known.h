@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The checkers' record of what the core was told, and of the gates as its orders and their acknowledgements leave them.
  */
-#ifndef GP_TEST_CHECKER_TOLD_H
-#define GP_TEST_CHECKER_TOLD_H
+#ifndef GP_TEST_CHECKER_KNOWN_H
+#define GP_TEST_CHECKER_KNOWN_H
 
 #include "test/sim/checker.h"
 
-#define TOLD_QUEUE_MAX  4096u
-#define TOLD_DEVICE_MAX 4u
-#define TOLD_CLIENT_MAX 4096u
-#define TOLD_OWN_USER   (1ull << 63) /* the user of a client that is its own user: this, and the client's index */
+#define KNOWN_QUEUE_MAX  4096u
+#define KNOWN_DEVICE_MAX 4u
+#define KNOWN_CLIENT_MAX 4096u
+#define KNOWN_OWN_USER   (1ull << 63) /* the user of a client that is its own user: this, and the client's index */
 
-struct told_queue {
+struct known_queue {
 	bool used;
 	uint32_t generation, device;
 	struct gp_client_id client;
@@ -49,14 +49,14 @@ struct told_queue {
 	enum gp_why left_why; /* LEFT_OPEN since it last got work or its gate changed */
 	uint64_t hold_ns;     /* until then a claim, or a failed order, lets it stay open */
 	bool short_tried;     /* it was left open as short since it last got work */
-	/* derived, see told_refresh() */
+	/* derived, see known_refresh() */
 	int64_t rank;
 	bool is_batch;
 	bool vague; /* how urgent the core takes it for is not known: its work is presumed, or that of a sibling that
 		       lends is presumed or announced */
 };
 
-struct told_device {
+struct known_device {
 	struct gp_device_attr attr;
 	struct gp_param param; /* with the documented defaults filled in */
 	const char *policy;
@@ -69,48 +69,48 @@ struct told_device {
 	uint64_t disturbed_ns; /* core time of the last timeout, failure, stop, start or removal */
 };
 
-struct told {
+struct known {
 	uint64_t core_ns;                 /* the latest time the core has seen */
 	uint64_t version;                 /* grows with every change that matters to somebody */
 	uint64_t members;                 /* grows whenever a queue or a client comes or goes */
 	bool stale;                       /* rank and is_batch must be derived anew */
 	uint32_t device_count, queue_end; /* queue_end: indices in use are below */
-	uint64_t users[TOLD_CLIENT_MAX];  /* of clients, by their index; 0: of its own */
-	bool is_alone[TOLD_CLIENT_MAX];   /* its stuck queues keep no gang open */
+	uint64_t users[KNOWN_CLIENT_MAX]; /* of clients, by their index; 0: of its own */
+	bool is_alone[KNOWN_CLIENT_MAX];  /* its stuck queues keep no gang open */
 	/* A claim: the client is behind its share of that device; the how manieth there; 0: it is not. */
-	uint64_t behind[TOLD_CLIENT_MAX][TOLD_DEVICE_MAX], behind_count[TOLD_DEVICE_MAX];
-	struct told_device devices[TOLD_DEVICE_MAX];
-	struct told_queue queues[TOLD_QUEUE_MAX];
+	uint64_t behind[KNOWN_CLIENT_MAX][KNOWN_DEVICE_MAX], behind_count[KNOWN_DEVICE_MAX];
+	struct known_device devices[KNOWN_DEVICE_MAX];
+	struct known_queue queues[KNOWN_QUEUE_MAX];
 };
 
 /* NULL, or what is wrong with the event as such (a claim that cannot be true, an order for a queue that is not there).
  */
-const char *told_event(struct told *told, const struct check_event *event);
-struct told_queue *told_find(struct told *told, struct gp_queue_id id);
-struct told_queue *told_find_tag(struct told *told, uint32_t gpu_queue); /* NULL: the core does not know it */
-void told_refresh(
-	struct told *told); /* rank and is_batch of every queue, by the checkers' own reading of the policies */
+const char *known_event(struct known *known, const struct check_event *event);
+struct known_queue *known_find(struct known *known, struct gp_queue_id id);
+struct known_queue *known_find_tag(struct known *known, uint32_t gpu_queue); /* NULL: the core does not know it */
+void known_refresh(
+	struct known *known); /* rank and is_batch of every queue, by the checkers' own reading of the policies */
 /* The queues that are never parked (unseen, of a gang, in quarantine) leave one. If not the runlist is oversubscribed
  * for good, and who runs is the device's choice; as it is where one in quarantine cannot be put aside at all. */
-bool told_has_slot(const struct told *told, uint32_t device);
+bool known_has_slot(const struct known *known, uint32_t device);
 /* Whose it is; clients without a user are users of their own. */
-uint64_t told_user(const struct told *told, const struct told_queue *queue);
-uint32_t told_clients_of(const struct told *told, uint64_t user, uint32_t device); /* with queues there */
+uint64_t known_user(const struct known *known, const struct known_queue *queue);
+uint32_t known_clients_of(const struct known *known, uint64_t user, uint32_t device); /* with queues there */
 /* It was claimed to be behind its guaranteed share of the device. */
-bool told_is_behind(const struct told *told, const struct told_queue *queue);
-uint32_t told_batch_max(const struct told_device *device); /* UINT32_MAX: no limit */
+bool known_is_behind(const struct known *known, const struct known_queue *queue);
+uint32_t known_batch_max(const struct known_device *device); /* UINT32_MAX: no limit */
 /* It is in quarantine for its own orders, and its gang is to stay open with it. */
-bool told_keeps_gang(const struct told *told, const struct told_queue *queue);
+bool known_keeps_gang(const struct known *known, const struct known_queue *queue);
 /* An order is under way. */
-bool told_moves(const struct told_queue *queue);
+bool known_moves(const struct known_queue *queue);
 /* It is made long before it opens beside a short one; where that is not answered it is tried again later and later. */
-bool told_is_sliced(const struct told *told, const struct told_queue *queue);
+bool known_is_sliced(const struct known *known, const struct known_queue *queue);
 /* The core may wait for answers to the device's last plan. */
-bool told_waits(const struct told *told, uint32_t device);
+bool known_waits(const struct known *known, uint32_t device);
 /* Work gets through its gate as far as the core can know. */
-bool told_lets_through(const struct told_queue *queue);
+bool known_lets_through(const struct known_queue *queue);
 /* Its being open though lower is covered by a claim that has not run out. */
-bool told_is_excused(const struct told *told, const struct told_queue *queue);
-uint32_t told_transactions(const struct told_device *device, const struct gp_order *orders, uint32_t order_count);
+bool known_is_excused(const struct known *known, const struct known_queue *queue);
+uint32_t known_transactions(const struct known_device *device, const struct gp_order *orders, uint32_t order_count);
 
 #endif
