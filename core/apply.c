@@ -67,6 +67,7 @@ static void apply_failed(struct gp_sched *sched, uint32_t queue, bool open, enum
 		q->condemned = why; /* it may have closed: the core opens it once more, then quarantines it */
 	shift = q->fail_count < 10 ? q->fail_count : 10;
 	q->hold_until_ns = sched->now_ns + ((device->attr.close_ns + device->attr.open_ns + 1) << shift);
+	q->hold_why = why;
 	gp_work_gate(sched, queue, open || lost ? GP_GATE_UNKNOWN : GP_GATE_OPEN);
 	q->left_why = why;
 }

@@ -97,11 +97,12 @@ static enum gp_why plan_reason_to_leave(struct gp_plan_builder *b, uint32_t queu
 	    (b->sched->seats[q->seat].has_turn ? gp_turn_is_best(b->sched, device, q->rank) : plan_may_stay(b, q)))
 		return GP_WHY_SELF;
 	if (q->hold_until_ns > now_ns)
-		return q->left_why ? q->left_why : GP_WHY_FAILED;
+		return q->hold_why;
 	if (!q->has_work || q->gang != GP_NONE)
 		return GP_WHY_NONE;
 	if (q->opened_ns + device->param.min_open_ns > now_ns && q->opened_ns) {
 		q->hold_until_ns = q->opened_ns + device->param.min_open_ns;
+		q->hold_why = GP_WHY_MIN_OPEN;
 		gp_work_timer(b->sched, queue);
 		return GP_WHY_MIN_OPEN;
 	}
@@ -109,6 +110,7 @@ static enum gp_why plan_reason_to_leave(struct gp_plan_builder *b, uint32_t queu
 	if (rest_ns < device->attr.close_ns) {
 		q->short_tried = true;
 		q->hold_until_ns = now_ns + rest_ns + rest_ns / 4 + 1;
+		q->hold_why = GP_WHY_SHORT;
 		gp_work_timer(b->sched, queue);
 		return GP_WHY_SHORT;
 	}

@@ -70,6 +70,7 @@ struct gp_queue {
 	enum gp_why given_why;
 	uint32_t given_next, given_prev;
 	uint64_t hold_until_ns; /* no order before then (rest of work short, min open, back-off); 0: free */
+	enum gp_why hold_why;   /* why no order goes out before hold_until_ns; left_why is forgotten sooner */
 	bool short_tried;       /* the short-rest exemption was used in this busy period */
 	enum gp_why left_why;   /* why the core leaves it open though its rank is lower */
 	uint32_t fail_count;    /* failed orders since the last close that succeeded */

@@ -167,7 +167,7 @@ static const char *known_add_queue(struct known *known, const struct check_event
 static void known_begin(const struct known *known, struct known_queue *queue)
 {
 	queue->busy_since_ns = known->core_ns;
-	queue->short_tried = false;
+	queue->short_tried = queue->short_again = false;
 }
 
 /* Counters at completion: work is what is not completed. At fetch the last packet may still run, and the core guesses
@@ -266,7 +266,7 @@ static void known_fail(struct known *known, struct known_queue *queue, bool open
 	known_gate(known, queue, opens || lost ? GP_GATE_UNKNOWN : GP_GATE_OPEN);
 	queue->fails_alone = queue->must_quarantine;
 	queue->must_quarantine |= opens == lost && known_must_follow(known, queue);
-	queue->left_why = GP_WHY_FAILED;
+	queue->left_why = queue->hold_why = GP_WHY_FAILED;
 	known->devices[queue->device].disturbed_ns = known->core_ns;
 }
 
@@ -415,18 +415,27 @@ static void known_plan(struct known *known, const struct gp_plan *plan)
 static const char *known_left_open(const struct known *known, struct known_queue *queue, enum gp_why why)
 {
 	const struct known_device *device = &known->devices[queue->device];
+	bool waits;
 
 	queue->left_why = why;
-	if (why == GP_WHY_MIN_OPEN)
+	if (why == GP_WHY_MIN_OPEN) {
 		queue->hold_ns = queue->opened_ns + device->param.min_open_ns;
+		queue->hold_why = why;
+	}
 	if (why == GP_WHY_MIN_OPEN && known->core_ns >= queue->opened_ns + device->param.min_open_ns)
 		return "left open because opened a moment ago, which it was not";
 	if (why == GP_WHY_SELF && !device->attr.switch_ns)
 		return "left open because the device switches by itself, which it does not";
+	if ((why == GP_WHY_FAILED || why == GP_WHY_TIMEOUT || why == GP_WHY_LOST) && !queue->fail_count)
+		return "left open because an order failed, which none did";
+	waits = queue->hold_why == GP_WHY_SHORT && known->core_ns <= queue->hold_ns;
 	if (why == GP_WHY_SHORT && queue->short_tried)
-		return "left open as short twice in one busy period";
+		return waits ? NULL : "left open as short twice in one busy period";
 	if (why == GP_WHY_SHORT) {
-		queue->short_tried = true;
+		/* Work that comes while the rest of the last period is waited for may be left open for that, too. */
+		queue->short_again = waits && !queue->short_again;
+		queue->short_tried = !queue->short_again;
+		queue->hold_why = why;
 		queue->hold_ns = known->core_ns + device->attr.close_ns + device->attr.close_ns / 4 + 1;
 	}
 	return NULL;

@@ -48,7 +48,9 @@ struct known_queue {
 	/* claims */
 	enum gp_why left_why; /* LEFT_OPEN since it last got work or its gate changed */
 	uint64_t hold_ns;     /* until then a claim, or a failed order, lets it stay open */
+	enum gp_why hold_why; /* GP_WHY_FAILED for every failed order */
 	bool short_tried;     /* it was left open as short since it last got work */
+	bool short_again;     /* that was while the short rest of the work before was waited for */
 	/* derived, see known_refresh() */
 	int64_t rank;
 	bool is_batch;

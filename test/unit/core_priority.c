@@ -204,6 +204,31 @@ static void short_rest_is_left_alone_once(void **state)
 	world_free(p.w);
 }
 
+/* The rest ended within the estimate and new work came before the hold was over: no order failed, so none is named. */
+static void short_rest_that_comes_back_names_no_failure(void **state)
+{
+	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } });
+	uint32_t i;
+
+	world_skip(p.w, 60 * US);
+	world_complete(p.w, p.low, 1000000 - 50);
+	for (i = 0; i < 48; i++) {
+		world_skip(p.w, 60 * US);
+		world_complete(p.w, p.low, 1);
+	}
+	world_settle(p.w);
+	world_write(p.w, p.high, 1);
+	world_settle(p.w);
+	assert_int_equal(world_stats(p.w, p.device).left_open[GP_WHY_SHORT], 1);
+	world_skip(p.w, 60 * US);
+	world_complete(p.w, p.low, 2);
+	world_settle(p.w);
+	world_write(p.w, p.low, 1);
+	world_settle(p.w);
+	assert_int_equal(world_stats(p.w, p.device).left_open[GP_WHY_FAILED], 0);
+	world_free(p.w);
+}
+
 /* One that did end within the estimate is then closed as idle, or not at all if the urgent one ended too. */
 static void short_rest_that_ends_costs_nothing(void **state)
 {
@@ -437,6 +462,7 @@ int main(void)
 		cmocka_unit_test(transactions_follow_the_unit),
 		cmocka_unit_test(stop_and_start_share_a_transaction),
 		cmocka_unit_test(short_rest_is_left_alone_once),
+		cmocka_unit_test(short_rest_that_comes_back_names_no_failure),
 		cmocka_unit_test(short_rest_that_ends_costs_nothing),
 		cmocka_unit_test(minimum_open_time_is_kept),
 		cmocka_unit_test(linger_is_learned_from_bursts),
