@@ -35,6 +35,9 @@ struct gp_queue_entry {
 	struct gp_queue_entry *unseen_next, *unseen_prev; /* while the agent cannot observe its doorbells */
 	struct gp_queue_id core;
 	bool in_core;
+	bool has_entered;                 /* it has not left the core since; a new core takes it at once */
+	struct gp_entry_line *entry_line; /* entry.c: it waits to enter; NULL: it does not */
+	struct gp_queue_entry *entry_next, *entry_prev;
 	uint32_t core_gang; /* as the core has it */
 	uint64_t gang_ns;   /* since when; 0: since it came */
 	uint32_t device;    /* index in daemon->devices */
@@ -64,6 +67,7 @@ struct gp_queue_entry {
 int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_queue *wire);
 void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue);         /* into the core */
+void gp_queue_enter_now(struct gp_daemon *daemon, struct gp_queue_entry *queue);     /* for entry.c: it may */
 void gp_queue_client_attr(struct gp_daemon *daemon, const struct gp_client *client); /* tells the core */
 void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue);         /* out of it; still listed */
 void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue);    /* in or out: its flags changed */
@@ -88,6 +92,14 @@ uint32_t gp_gang_name_of(struct gp_daemon *daemon, const struct gp_queue_entry *
 			 const char *name);                      /* "": its process's */
 void gp_gang_name_hold(struct gp_daemon *daemon, uint32_t gang); /* one more user of the name */
 void gp_gang_name_put(struct gp_daemon *daemon, uint32_t gang);
+
+/* entry.c */
+/* Whether the queue may enter the core now. If not, it waits, and enters when its user may have one more. */
+bool gp_entry_may(struct gp_daemon *daemon, struct gp_queue_entry *queue);
+/* The same for a gate that its agent opened: it costs what an entry does. */
+bool gp_entry_may_again(struct gp_daemon *daemon, struct gp_queue_entry *queue);
+void gp_entry_forget(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* it waits no longer */
+void gp_entry_due(struct gp_daemon *daemon, uint64_t now_ns);
 
 /* slicing.c */
 void gp_slicing_order(struct gp_daemon *daemon, const struct gp_slice_order *order, uint64_t seq); /* from the core */
