@@ -67,7 +67,13 @@ struct gp_owner {
 	struct gp_entries entries[GP_DEVICE_MAX];
 	size_t backlog_size; /* bytes of answers that wait for their readers */
 	struct gp_fair fair[2];
-	uint64_t debt_ns, spent_ns;       /* fair.c: thread time used, and when that was true */
+	uint64_t debt_ns, spent_ns; /* fair.c: thread time used, and when that was true */
+	uint64_t rings_ns;          /* fair.c: when the user may ring for nothing as often as at the start */
+	/* plan.c: queues read before the plan of that round; the next user with many */
+	uint64_t refresh_round;
+	uint32_t refreshed;
+	bool refresh_waits; /* the user has used too much time: the further ones are not read */
+	struct gp_owner *refresh_next;
 	struct gp_penalty penalty, stuck; /* for not answering; for keeping gangs open */
 	/* journal.c */
 	uint32_t lines; /* that may still be written */

@@ -48,6 +48,7 @@ struct gp_queue_entry {
 	uint64_t written, completed, virtual_written, virtual_completed;
 	uint64_t looked; /* completed, as silence.c read it; 0: not */
 	bool pending, blocked;
+	struct gp_queue_entry *look_next; /* page.c alone */
 	uint32_t hint_count;
 	/* The order under way; of plan.c alone, but for is_ordered. */
 	uint64_t plan_seq;  /* the last plan that names it; 0: none, or the core has given that order up */
@@ -63,6 +64,12 @@ struct gp_queue_entry {
 	struct gp_channel_group group; /* of channel_group.c alone */
 };
 
+/* page.c: queues that were armed and are to be read again after a fence. */
+struct gp_looks {
+	struct gp_queue_entry *first;
+	bool is_plain; /* of one of them the daemon makes the doorbells' fence */
+};
+
 /* queue.c */
 int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_queue *wire);
 void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue);
@@ -75,6 +82,9 @@ void gp_queue_open_again(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);          /* recompute and tell the core */
 bool gp_queue_makes_barriers(void);                                                  /* for page.barriers */
 void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue);
+/* The same for many queues, with one fence for all: looks at each, then again at those that were armed anew. */
+void gp_queue_look(struct gp_daemon *daemon, struct gp_queue_entry *queue, struct gp_looks *looks);
+void gp_queue_look_again(struct gp_daemon *daemon, struct gp_looks *looks);
 void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client);
 void gp_queue_tell_core(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns);
 void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending);

@@ -12,7 +12,8 @@ static struct agent greedy, other;
 static int begin(void **state)
 {
 	(void)state;
-	world_begin(&world, "[daemon]\nqueues_max = 4096\n");
+	world_begin(&world,
+		    "[daemon]\nqueues_max = 4096\n[policy]\noverhead = 1000\nage_window = 1h\nmin_open = 1us\n");
 	agent_connect(&world, &other, 50);
 	agent_add_queue(&world, &other, 0, GP_QUEUE_SEEN);
 	return 0;
@@ -68,10 +69,118 @@ static void test_unseen(void **state)
 	assert_in_range(world.daemon.counters.away_work_max, QUEUES, 3 * QUEUES);
 }
 
+static void come(void)
+{
+	agent_connect(&world, &greedy, 0);
+	add_queues(GP_QUEUE_SEEN);
+	world_give(&world, world_queue(&world, &greedy, 0)->client, GREEDY_UID);
+	greedy.page->plain = 1;
+}
+
+static struct gp_owner *owner(void)
+{
+	return world_queue(&world, &greedy, 0)->client->owner;
+}
+
+/* All queues have so many packets, of which so many are done. */
+static void claim_all(uint64_t packets, uint64_t completed)
+{
+	for (uint32_t slot = 0; slot < QUEUES; slot++) {
+		greedy.page->queues[slot].doorbell = greedy.page->queues[slot].written = packets;
+		greedy.page->queues[slot].completed = completed;
+	}
+}
+
+static uint32_t count_pending(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t slot = 0; slot < QUEUES; slot++)
+		count += world_queue(&world, &greedy, slot)->pending;
+	return count;
+}
+
+/* A thousand idle queues are to be armed again at once: for all of them the daemon makes one barrier, and arms all. */
+static void test_plain(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	come();
+	before = world.daemon.barrier_count;
+	for (uint32_t slot = 0; slot < QUEUES; slot++)
+		greedy.page->queues[slot].armed = 0;
+	agent_ring(&greedy);
+	gp_daemon_step(&world.daemon, 0);
+	assert_int_equal(world.daemon.barrier_count - before, 1);
+	for (uint32_t slot = 0; slot < QUEUES; slot++)
+		assert_int_equal(greedy.page->queues[slot].armed, GP_ARMED_BUSY);
+}
+
+/* The agents answer their orders until there are no more, so that the core has plans to make. */
+static void answer_all(void)
+{
+	for (uint32_t before = greedy.order_count - 1; before != greedy.order_count;) {
+		before = greedy.order_count;
+		agent_work(&world, &other);
+		agent_work(&world, &greedy);
+	}
+}
+
+/* The same where the work of all ends unnoticed, and the daemon finds that before a plan for another user. */
+static void test_plain_plan(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	come();
+	claim_all(5, 0);
+	agent_ring(&greedy);
+	answer_all();
+	assert_int_equal(count_pending(), QUEUES);
+	claim_all(5, 5);
+	before = world.daemon.barrier_count;
+	agent_doorbell(&world, &other, 0, 5);
+	assert_int_equal(count_pending(), 0);
+	assert_in_range(world.daemon.barrier_count - before, 1, 3);
+	assert_true(world.daemon.counters.away_work_max > QUEUES);
+}
+
+/* A user with a thousand busy queues pays for all but the first of them when the daemon reads them before a plan, and
+ * while the user owes, only the first are read. */
+static void test_reading_before_a_plan(void **state)
+{
+	struct gp_owner *user;
+
+	(void)state;
+	come();
+	user = owner();
+	claim_all(5, 0);
+	agent_ring(&greedy);
+	answer_all();
+	user->debt_ns = 0;
+	world_tick(1000);
+	agent_doorbell(&world, &other, 0, 5);
+	world_tick(0);
+	assert_true(user->debt_ns > 100000);
+	answer_all();
+	user->debt_ns = 1000000000;
+	user->spent_ns = gp_now_ns();
+	claim_all(5, 5);
+	agent_complete(&world, &other, 0, 5);
+	assert_in_range(count_pending(), QUEUES / 2, QUEUES - 1);
+	world_wait(&world, 20000);
+	agent_doorbell(&world, &other, 0, 6);
+	assert_int_equal(count_pending(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_unseen, begin, end),
+		cmocka_unit_test_setup_teardown(test_plain, begin, end),
+		cmocka_unit_test_setup_teardown(test_plain_plan, begin, end),
+		cmocka_unit_test_setup_teardown(test_reading_before_a_plan, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
