@@ -117,6 +117,7 @@ void gp_fair_answer_rings(struct gp_daemon *daemon);                /* one porti
 bool gp_fair_may(struct gp_daemon *daemon, struct gp_owner *owner); /* false: the user waits; sets the timer for it */
 void gp_fair_set_timer(struct gp_daemon *daemon); /* for the first user of those who wait; not set: none waits */
 void gp_fair_charge(struct gp_owner *owner, uint64_t ns, uint64_t now_ns);
+void gp_fair_charge_ring(struct gp_owner *owner, uint64_t ns, uint64_t now_ns); /* a doorbell, of which some are free */
 
 /* journal.c */
 void gp_log(const char *format, ...) __attribute__((format(printf, 1, 2)));

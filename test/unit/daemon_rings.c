@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the doorbells of one user cost the decision thread: a bounded amount of work for each, and the user's share of
  * the thread's time for all of them. */
+#include <poll.h>
 #include "test/unit/daemon_world.h"
 
 #define GREEDY_UID 12345u
@@ -174,6 +175,67 @@ static void test_reading_before_a_plan(void **state)
 	assert_int_equal(count_pending(), 0);
 }
 
+/* Honest ringing is free: a thousand rings at once, two thousand a second. Rings beyond that are charged in full. */
+static void test_cheap_rings(void **state)
+{
+	struct gp_owner *user = gp_owner_get(&world.daemon, GREEDY_UID, 0, -1, NULL);
+	uint64_t now_ns = gp_now_ns();
+
+	(void)state;
+	agent_connect(&world, &greedy, 0);
+	for (int i = 0; i < 1000; i++)
+		gp_fair_charge_ring(user, 19000, now_ns);
+	for (int i = 0; i < 2000; i++)
+		gp_fair_charge_ring(user, 19000, now_ns += 500000);
+	assert_int_equal(user->debt_ns, 0);
+	for (int i = 0; i < 100; i++)
+		gp_fair_charge_ring(user, 1000, now_ns);
+	assert_in_range(user->debt_ns, 100000, 2000000);
+	gp_owner_put(user);
+}
+
+/* What takes long is charged as long as it took; but the machine may have stood still. */
+static void test_dear_rings(void **state)
+{
+	struct gp_owner *user = gp_owner_get(&world.daemon, GREEDY_UID, 0, -1, NULL);
+
+	(void)state;
+	agent_connect(&world, &greedy, 0);
+	gp_fair_charge_ring(user, 10000000, gp_now_ns());
+	assert_in_range(user->debt_ns, 9900000, 10000000);
+	gp_fair_charge_ring(user, 5000000000, gp_now_ns());
+	assert_in_range(user->debt_ns, 10000000, 50000000);
+	gp_owner_put(user);
+}
+
+/* While a user owes, a doorbell that rings again does not wake the thread. What rang is known when it is served. */
+static void test_deaf(void **state)
+{
+	struct pollfd wakes = { .fd = world.daemon.loop.epoll_fd, .events = POLLIN };
+
+	(void)state;
+	agent_connect(&world, &greedy, 0);
+	agent_add_queue(&world, &greedy, 0, GP_QUEUE_SEEN);
+	world_give(&world, world_queue(&world, &greedy, 0)->client, GREEDY_UID);
+	owner()->debt_ns = 1000000000;
+	owner()->spent_ns = gp_now_ns();
+	for (int i = 0; i < 3; i++) {
+		agent_ring(&greedy);
+		gp_daemon_step(&world.daemon, 0);
+	}
+	greedy.page->queues[0].written = 5;
+	agent_ring(&greedy);
+	assert_int_equal(poll(&wakes, 1, 0), 0);
+	assert_false(world_queue(&world, &greedy, 0)->pending);
+	world_wait(&world, 20000);
+	world_step(&world);
+	assert_true(world_queue(&world, &greedy, 0)->pending);
+	greedy.page->queues[0].completed = 5;
+	agent_ring(&greedy);
+	agent_work(&world, &greedy);
+	assert_false(world_queue(&world, &greedy, 0)->pending);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +243,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_plain, begin, end),
 		cmocka_unit_test_setup_teardown(test_plain_plan, begin, end),
 		cmocka_unit_test_setup_teardown(test_reading_before_a_plan, begin, end),
+		cmocka_unit_test_setup_teardown(test_cheap_rings, begin, end),
+		cmocka_unit_test_setup_teardown(test_dear_rings, begin, end),
+		cmocka_unit_test_setup_teardown(test_deaf, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
