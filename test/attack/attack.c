@@ -4,6 +4,7 @@
  * Says at the end, as one line of JSON, what it got hold of. Names are in attacks[] below, each with what it does.
  */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@
 #define PINGS_MAX   100000u
 #define CPUS_MAX    1024u
 #define LATE_NS     190000000ull
+#define CHURN_NS    5000000ull
 #define GANG_NS     6000000000ull /* a rank that does not answer is stuck after a second or two */
 
 struct client {
@@ -384,6 +387,52 @@ static void attack_doorbells(void)
 	}
 }
 
+/* One queue that goes and comes again with work, so that the core has it closed again and again; orders are answered.
+ */
+static void attack_churn(void)
+{
+	const struct client *client = &attack.clients[0];
+
+	hello(&attack.clients[0], 0);
+	for (uint32_t generation = 1; now_ns() < attack.end_ns && client->fd >= 0; generation++) {
+		struct gp_wire_slot removed = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(removed),
+						  0 },
+						0,
+						generation };
+
+		client->page->queues[0].written = client->page->queues[0].completed + 5000;
+		add_queue(client, 0, generation);
+		for (uint64_t until_ns = now_ns() + CHURN_NS; now_ns() < until_ns;) {
+			listen_all(0, 50000);
+			usleep(200);
+		}
+		while (client->fd >= 0 && !say(client->fd, &removed, sizeof(removed)) && now_ns() < attack.end_ns)
+			usleep(200);
+	}
+}
+
+/* A thousand queues each that say that the daemon makes the fences of their doorbells, and are to be armed again all
+ * the time. */
+static void attack_plain(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+	come(0, GP_WIRE_QUEUE_MAX);
+	for (uint64_t round = 2; now_ns() < attack.end_ns; round++) {
+		listen_all(0, 50000);
+		for (uint32_t i = 0; i < attack.count; i++) {
+			struct client *client = &attack.clients[i];
+
+			if (client->fd < 0)
+				continue;
+			client->page->plain = 1;
+			for (uint32_t k = 1; k < GP_WIRE_QUEUE_MAX; k++)
+				__atomic_store_n(&client->page->queues[k].armed, 0, __ATOMIC_RELAXED);
+			claim(client, 0, round);
+		}
+		usleep(200);
+	}
+}
+
 /* Connections that come and go. */
 static void attack_storm(void)
 {
@@ -526,7 +575,8 @@ static const struct {
 	{ "streams", attack_streams, 500 }, { "storm", attack_storm, 1 },      { "doorbells", attack_doorbells, 4 },
 	{ "runtime", attack_runtime, 4 },   { "tables", attack_tables, 4096 }, { "journal", attack_journal, 1 },
 	{ "ping", attack_ping, 1 },         { "crowd", attack_crowd, 200 },    { "halfopen", attack_halfopen, 500 },
-	{ "gang", attack_gang, 4 },         { "busy", attack_busy, 1 },
+	{ "gang", attack_gang, 4 },         { "busy", attack_busy, 1 },        { "churn", attack_churn, 1 },
+	{ "plain", attack_plain, 1 },
 };
 
 int main(int argc, char **argv)
