@@ -530,6 +530,7 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 		queue_unseen_list(daemon, queue, false);
 	GP_ASSERT(device->queue_count && client->queue_count && client->owner->queue_count &&
 		  client->owner->device_queue_count[queue->device] && device->closed_queues >= queue->closed);
+	GP_ASSERT(!queue->entry_line);
 	device->closed_queues -= queue->closed;
 	gp_gang_name_put(daemon, queue->attr.gang);
 	gp_gang_name_put(daemon, queue->core_gang);
