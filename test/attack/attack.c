@@ -366,8 +366,9 @@ static void attack_streams(void)
 	ask_all((const uint32_t[]){ GP_CONTROL_EVENTS }, 1);
 }
 
-/* A thousand queues each, that all have and lose work all the time. */
-static void attack_doorbells(void)
+/* A thousand queues each. plain: the daemon makes the fences of their doorbells, and all are to be armed again all the
+ * time; otherwise they all have and lose work all the time. */
+static void ring_all(bool plain)
 {
 	come(0, GP_WIRE_QUEUE_MAX);
 	for (uint64_t round = 2; now_ns() < attack.end_ns; round++) {
@@ -377,14 +378,32 @@ static void attack_doorbells(void)
 
 			if (client->fd < 0)
 				continue;
+			client->page->plain = plain;
 			for (uint32_t k = 1; k < GP_WIRE_QUEUE_MAX; k++) {
-				client->page->queues[k].doorbell = client->page->queues[k].written = round;
-				client->page->queues[k].completed = round - round % 2;
+				struct gp_page_queue *queue = &client->page->queues[k];
+
+				if (plain) {
+					__atomic_store_n(&queue->armed, 0, __ATOMIC_RELAXED);
+					continue;
+				}
+				queue->doorbell = queue->written = round;
+				queue->completed = round - round % 2;
 			}
 			claim(client, 0, round);
 		}
 		usleep(200);
 	}
+}
+
+static void attack_doorbells(void)
+{
+	ring_all(false);
+}
+
+static void attack_plain(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+	ring_all(true);
 }
 
 /* One queue that goes and comes again with work, so that the core has it closed again and again; orders are answered.
@@ -408,28 +427,6 @@ static void attack_churn(void)
 		}
 		while (client->fd >= 0 && !say(client->fd, &removed, sizeof(removed)) && now_ns() < attack.end_ns)
 			usleep(200);
-	}
-}
-
-/* A thousand queues each that say that the daemon makes the fences of their doorbells, and are to be armed again all
- * the time. */
-static void attack_plain(void)
-{
-	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
-	come(0, GP_WIRE_QUEUE_MAX);
-	for (uint64_t round = 2; now_ns() < attack.end_ns; round++) {
-		listen_all(0, 50000);
-		for (uint32_t i = 0; i < attack.count; i++) {
-			struct client *client = &attack.clients[i];
-
-			if (client->fd < 0)
-				continue;
-			client->page->plain = 1;
-			for (uint32_t k = 1; k < GP_WIRE_QUEUE_MAX; k++)
-				__atomic_store_n(&client->page->queues[k].armed, 0, __ATOMIC_RELAXED);
-			claim(client, 0, round);
-		}
-		usleep(200);
 	}
 }
 
