@@ -17,11 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 #include <gpreempt/control.h>
+#include "test/attack/stolen.h"
 #include "test/unit/welcome.h"
 
 #define CLIENTS_MAX 4096u
 #define PINGS_MAX   100000u
-#define CPUS_MAX    1024u
 #define LATE_NS     190000000ull
 #define CHURN_NS    5000000ull
 #define GANG_NS     6000000000ull /* a rank that does not answer is stuck after a second or two */
@@ -496,28 +496,6 @@ static int compare(const void *a, const void *b)
 	return (*first > *second) - (*first < *second);
 }
 
-/* Time that the host of a virtual machine took from its processors, by /proc/stat; the most of any of them since it was
- * asked last. A tick is 10 ms. */
-static uint64_t stolen_ns(void)
-{
-	static unsigned long long before[CPUS_MAX];
-	unsigned long long ticks, most = 0;
-	char line[256];
-	unsigned int cpu;
-	FILE *file = fopen("/proc/stat", "re");
-
-	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "cpu%u %*u %*u %*u %*u %*u %*u %*u %llu", &cpu, &ticks) != 2 || cpu >= CPUS_MAX)
-			continue;
-		if (ticks - before[cpu] > most)
-			most = ticks - before[cpu];
-		before[cpu] = ticks;
-	}
-	if (file)
-		fclose(file);
-	return most * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
 /* No attack on the daemon: it uses the processors, as every attack does. */
 static void attack_busy(void)
 {
@@ -541,12 +519,12 @@ static void attack_ping(void)
 		uint64_t begin_ns, took, stolen;
 		int fd;
 
-		stolen_ns();
+		attack_stolen_ns();
 		begin_ns = now_ns();
 		fd = dial();
 		if (fd >= 0 && say(fd, &request, sizeof(request)) && recv(fd, buffer, sizeof(buffer), 0) > 0) {
 			took_ns[count++] = took = now_ns() - begin_ns;
-			stolen = stolen_ns();
+			stolen = attack_stolen_ns();
 			if (took > stolen && took - stolen > own_max_ns)
 				own_max_ns = took - stolen;
 		} else {
