@@ -101,7 +101,7 @@ struct gp_client {
 	bool attr_waits;
 	struct gp_client *attr_next;
 	/* fair.c: its doorbell rang */
-	bool is_rung;
+	bool is_rung, is_deaf; /* is_deaf: its doorbell does not wake the daemon until it is served */
 	uint32_t rung_at;
 	struct gp_client *rung_next, *rung_prev;
 	/* Of sampling.c alone; as of that round. */

@@ -22,6 +22,7 @@
  *   unmanaged.c, adopt.c, scan.c  processes without an agent     process.c  what /proc says; tree.c: descendants
  *   journal.c, notice.c  lines for the journal                   user.c     names of users
  *   fair.c     who is served next, and for how long              timer.c    when each file wants to be woken
+ *   entry.c    how often queues of one user enter the core
  *   clock.c    the time; text.c: text and JSON that grow         state.h    what each file keeps in struct gp_daemon
  */
 #ifndef GP_DAEMON_DAEMON_H
@@ -78,6 +79,8 @@ struct gp_daemon {
 	struct gp_timer quarantine_timer;    /* a client may leave quarantine, or its penalty changes */
 	struct gp_timer channel_group_timer; /* a client may have to fall back */
 	struct gp_timer slice_timer;         /* gp_slicing_update() has something to do */
+	struct gp_entry_line *entry_lines;   /* queues that wait to enter the core */
+	struct gp_timer entry_timer;         /* one of them may */
 	_Alignas(8) char packet[GP_WIRE_SIZE_MAX + 64];
 };
 
@@ -114,6 +117,7 @@ void gp_fair_answer_rings(struct gp_daemon *daemon);                /* one porti
 bool gp_fair_may(struct gp_daemon *daemon, struct gp_owner *owner); /* false: the user waits; sets the timer for it */
 void gp_fair_set_timer(struct gp_daemon *daemon); /* for the first user of those who wait; not set: none waits */
 void gp_fair_charge(struct gp_owner *owner, uint64_t ns, uint64_t now_ns);
+void gp_fair_charge_ring(struct gp_owner *owner, uint64_t ns, uint64_t now_ns); /* a doorbell, of which some are free */
 
 /* journal.c */
 void gp_log(const char *format, ...) __attribute__((format(printf, 1, 2)));

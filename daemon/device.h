@@ -73,10 +73,11 @@ struct gp_device_entry {
 	struct gp_claim claim;
 	uint64_t orders, order_failures;
 	uint32_t unmanaged_queues, unmanaged_processes;
-	uint32_t other_queues, other_processes; /* of those: the ones the core does not know */
-	uint32_t busy_clients;                  /* sampling.c */
-	uint64_t slices, slice_failures;        /* slicing.c: slices that were set, and that were not */
-	struct gp_hist slice_hist;              /* from asking for one to its answer */
+	uint32_t other_queues, other_processes;   /* of those: the ones the core does not know */
+	uint32_t busy_clients;                    /* sampling.c */
+	uint64_t entry_often_ns, entry_looked_ns; /* entry.c: between two entries of a user; as of then */
+	uint64_t slices, slice_failures;          /* slicing.c: slices that were set, and that were not */
+	struct gp_hist slice_hist;                /* from asking for one to its answer */
 	struct gp_switching switching;
 };
 

@@ -7,14 +7,19 @@
  * has used more than a fair share of the thread's time waits until that is over, because the kernel of a loaded
  * machine no longer runs a thread at once that is always busy.
  */
+#include <sys/epoll.h>
 #include "daemon/daemon.h"
 
-#define FAIR_PORTION_NS 500000ull   /* chosen: a few times what an order takes */
-#define FAIR_WORK       256u        /* units of a portion; a unit is a few microseconds at most */
-#define FAIR_SHARE      16u         /* one user has a sixteenth of the thread's time … */
-#define FAIR_BURST_NS   50000000ull /* … after this much at once; both chosen */
-#define FAIR_RING_NS    20000ull    /* a doorbell is charged only beyond this: doorbells are what the daemon is for */
-#define FAIR_ONE_NS     2000000ull  /* the most that one thing is charged: the machine may have stood still */
+#define FAIR_PORTION_NS   500000ull   /* chosen: a few times what an order takes */
+#define FAIR_WORK         256u        /* units of a portion; a unit is a few microseconds at most */
+#define FAIR_SHARE        16u         /* one user has a sixteenth of the thread's time … */
+#define FAIR_BURST_NS     50000000ull /* … after this much at once; both chosen */
+#define FAIR_RING_NS      20000ull /* a doorbell is charged only beyond this: doorbells are what the daemon is for … */
+#define FAIR_RINGS        1000u    /* … while a user has no more than so many at once … */
+#define FAIR_RINGS_NS     500000ull   /* … and one more after this: 2,000 a second … */
+#define FAIR_WAKE_NS      10000ull    /* … and then also for a wakeup of the thread; all chosen */
+#define FAIR_RING_MOST_NS 20000000ull /* the most that a doorbell is charged: barriers wait for all processors */
+#define FAIR_ONE_NS       2000000ull  /* the most that one thing is charged: the machine may have stood still */
 
 void gp_portion_begin(struct gp_daemon *daemon)
 {
@@ -40,13 +45,31 @@ void gp_portion_look(struct gp_daemon *daemon)
 	daemon->fair.away_work = 0;
 }
 
-void gp_fair_charge(struct gp_owner *owner, uint64_t ns, uint64_t now_ns)
+static void fair_charge(struct gp_owner *owner, uint64_t ns, uint64_t now_ns)
 {
 	uint64_t passed_ns = now_ns - owner->spent_ns;
 
 	owner->debt_ns = owner->debt_ns > passed_ns / FAIR_SHARE ? owner->debt_ns - passed_ns / FAIR_SHARE : 0;
-	owner->debt_ns += ns < FAIR_ONE_NS ? ns : FAIR_ONE_NS;
+	owner->debt_ns += ns;
 	owner->spent_ns = now_ns;
+}
+
+void gp_fair_charge(struct gp_owner *owner, uint64_t ns, uint64_t now_ns)
+{
+	fair_charge(owner, ns < FAIR_ONE_NS ? ns : FAIR_ONE_NS, now_ns);
+}
+
+void gp_fair_charge_ring(struct gp_owner *owner, uint64_t ns, uint64_t now_ns)
+{
+	uint64_t from_ns = owner->rings_ns > now_ns ? owner->rings_ns : now_ns;
+
+	if (from_ns <= now_ns + (FAIR_RINGS - 1) * FAIR_RINGS_NS) {
+		owner->rings_ns = from_ns + FAIR_RINGS_NS;
+		ns = ns > FAIR_RING_NS ? ns - FAIR_RING_NS : 0;
+	} else {
+		ns += FAIR_WAKE_NS;
+	}
+	fair_charge(owner, ns < FAIR_RING_MOST_NS ? ns : FAIR_RING_MOST_NS, now_ns);
 }
 
 /* When the daemon may serve the user again; 0: now. */
@@ -196,8 +219,19 @@ static void fair_unring(struct gp_daemon *daemon, struct gp_client *client)
 	client->is_rung = false;
 }
 
+/* Whether the client's doorbell wakes the daemon. When it does again, the kernel at once reports what rang before. The
+ * daemon does not read the doorbell: the agent has the same file and could make a read wait for ever. */
+static void fair_watch(struct gp_daemon *daemon, struct gp_client *client, bool deaf)
+{
+	if (client->is_deaf != deaf &&
+	    !gp_daemon_watch(daemon, client->doorbell_fd, deaf ? 0 : EPOLLIN | EPOLLET, &client->doorbell_source))
+		client->is_deaf = deaf;
+}
+
 void gp_fair_ring(struct gp_daemon *daemon, struct gp_client *client)
 {
+	if (!gp_fair_may(daemon, client->owner))
+		fair_watch(daemon, client, true); /* to ring again before it is served would only cost wakeups */
 	if (client->is_rung)
 		return;
 	client->is_rung = true;
@@ -224,10 +258,14 @@ void gp_fair_forget(struct gp_daemon *daemon, struct gp_client *client)
 /* The most urgent client whose doorbell rang and whose user may be served. It waits for at most one other client. */
 static struct gp_client *fair_rung(struct gp_daemon *daemon)
 {
+	const struct gp_owner *waits = NULL; /* it may have hundreds of clients in a row */
+
 	for (uint32_t end = GP_PRIORITY_MAX + 1; daemon->fair.rung_count && end; end--)
-		for (struct gp_client *client = daemon->fair.rung[end - 1]; client; client = client->rung_next)
-			if (gp_fair_may(daemon, client->owner))
+		for (struct gp_client *client = daemon->fair.rung[end - 1]; client; client = client->rung_next) {
+			if (client->owner != waits && gp_fair_may(daemon, client->owner))
 				return client;
+			waits = client->owner;
+		}
 	return NULL;
 }
 
@@ -253,9 +291,9 @@ void gp_fair_answer_rings(struct gp_daemon *daemon)
 	while ((client = fair_rung(daemon))) {
 		begin_ns = gp_now_ns();
 		gp_fair_forget(daemon, client);
+		fair_watch(daemon, client, false);
 		gp_queue_sample_client(daemon, client);
-		begin_ns = gp_now_ns() - begin_ns;
-		gp_fair_charge(client->owner, begin_ns > FAIR_RING_NS ? begin_ns - FAIR_RING_NS : 0, gp_now_ns());
+		gp_fair_charge_ring(client->owner, gp_now_ns() - begin_ns, gp_now_ns());
 		if (gp_portion_is_over(daemon))
 			return;
 	}

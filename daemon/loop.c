@@ -334,6 +334,7 @@ static void loop_init_timers(struct gp_daemon *daemon)
 	daemon->listen.silent_timer.due = gp_peer_expire;
 	daemon->quarantine_timer.due = gp_quarantine_due;
 	daemon->gangs.timer.due = gp_queue_gangs_due;
+	daemon->entry_timer.due = gp_entry_due;
 }
 
 int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)

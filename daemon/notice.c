@@ -21,6 +21,7 @@ static const struct {
 	[GP_NOTICE_CROWD] = { 0, "has 64 programs connected; together they have one user's share of each GPU" },
 	[GP_NOTICE_STORM] = { 256, "opens hundreds of connections within seconds" },
 	[GP_NOTICE_RUNTIME] = { 64, "enables and disables runtimes again and again" },
+	[GP_NOTICE_ENTRIES] = { 0, "creates hundreds of queues within seconds; new ones are not scheduled at once" },
 };
 
 void gp_notice(struct gp_daemon *daemon, struct gp_owner *owner, enum gp_notice kind)

@@ -40,11 +40,18 @@ enum gp_notice {
 	GP_NOTICE_CROWD,   /* has many clients */
 	GP_NOTICE_STORM,   /* has connected once more */
 	GP_NOTICE_RUNTIME, /* sent RUNTIME */
+	GP_NOTICE_ENTRIES, /* one more queue waits to enter the core */
 	GP_NOTICE_COUNT
 };
 struct gp_noticed {
 	uint32_t count;
 	uint64_t since_ns, logged_ns; /* begin of the window; last line, 0: never */
+};
+
+/* entry.c: how often the user's queues enter the core, on one device. Device time. */
+struct gp_entries {
+	uint64_t often_ns, start_ns; /* when the small and the large bucket are full again */
+	struct gp_entry_line *line;  /* queues that wait to enter; NULL: none */
 };
 
 struct gp_owner {
@@ -57,9 +64,16 @@ struct gp_owner {
 	/* What the peers and clients have now. */
 	uint32_t peer_count, client_count, queue_count, stream_count;
 	uint32_t device_queue_count[GP_DEVICE_MAX];
+	struct gp_entries entries[GP_DEVICE_MAX];
 	size_t backlog_size; /* bytes of answers that wait for their readers */
 	struct gp_fair fair[2];
-	uint64_t debt_ns, spent_ns;       /* fair.c: thread time used, and when that was true */
+	uint64_t debt_ns, spent_ns; /* fair.c: thread time used, and when that was true */
+	uint64_t rings_ns;          /* fair.c: when the user may ring for nothing as often as at the start */
+	/* plan.c: queues read before the plan of that round; the next user with many */
+	uint64_t refresh_round;
+	uint32_t refreshed;
+	bool refresh_waits; /* the user has used too much time: the further ones are not read */
+	struct gp_owner *refresh_next;
 	struct gp_penalty penalty, stuck; /* for not answering; for keeping gangs open */
 	/* journal.c */
 	uint32_t lines; /* that may still be written */

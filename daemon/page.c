@@ -8,8 +8,9 @@
 #include <unistd.h>
 #include "daemon/daemon.h"
 
-#define PAGE_PENDING_MAX (1ull << 32) /* packets or bytes: a larger difference makes no sense */
-#define PAGE_TRIES       3            /* times to arm again if a value moved meanwhile; later moves come as edges */
+#define PAGE_PENDING_MAX  (1ull << 32) /* packets or bytes: a larger difference makes no sense */
+#define PAGE_TRIES        3            /* times to arm again if a value moved meanwhile; later moves come as edges */
+#define PAGE_BARRIER_WORK 16u          /* units of work: it interrupts every processor; chosen */
 
 void gp_queue_tell_core(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
 {
@@ -65,30 +66,59 @@ bool gp_queue_makes_barriers(void)
 static void page_barrier(struct gp_daemon *daemon)
 {
 	daemon->barrier_count++;
+	gp_portion_use(daemon, PAGE_BARRIER_WORK);
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0))
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
-void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+/* Reads a queue, and arms it for what the daemon wants to hear of next. If that is new, the queue joins those that are
+ * to be read again after a fence. */
+static void page_look(struct gp_daemon *daemon, struct gp_queue_entry *queue, struct gp_looks *looks)
 {
-	uint64_t now_ns = gp_daemon_now_ns(daemon);
-	struct gp_page_queue *page;
+	struct gp_page_queue *page = &queue->client->page->queues[queue->wire.slot];
 	uint32_t want;
 
-	if (!queue->client->page)
+	page_read(daemon, queue, gp_daemon_now_ns(daemon));
+	want = queue->pending ? GP_ARMED_IDLE : GP_ARMED_BUSY;
+	if (__atomic_load_n(&page->armed, __ATOMIC_RELAXED) == want)
 		return;
-	page = &queue->client->page->queues[queue->wire.slot];
-	for (int i = 0; i < PAGE_TRIES; i++) {
-		page_read(daemon, queue, now_ns);
-		want = queue->pending ? GP_ARMED_IDLE : GP_ARMED_BUSY;
-		if (__atomic_load_n(&page->armed, __ATOMIC_RELAXED) == want)
-			return;
-		/* Partner: the fences of the agent's sampling, and of doorbells that make their own (page.h). */
-		__atomic_store_n(&page->armed, want, __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		if (want == GP_ARMED_BUSY && __atomic_load_n(&queue->client->page->plain, __ATOMIC_SEQ_CST))
+	__atomic_store_n(&page->armed, want, __ATOMIC_RELAXED);
+	queue->look_next = looks->first;
+	looks->first = queue;
+	/* Partner: the fences of the agent's sampling, and of doorbells that make their own (page.h). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (want == GP_ARMED_BUSY && __atomic_load_n(&queue->client->page->plain, __ATOMIC_SEQ_CST))
+		looks->is_plain = true;
+}
+
+void gp_queue_look(struct gp_daemon *daemon, struct gp_queue_entry *queue, struct gp_looks *looks)
+{
+	if (queue->client->page)
+		page_look(daemon, queue, looks);
+}
+
+/* One barrier for all of them: with one for each, a client with a thousand queues made as many system calls. */
+void gp_queue_look_again(struct gp_daemon *daemon, struct gp_looks *looks)
+{
+	for (int i = 1; looks->first; i++) {
+		struct gp_queue_entry *queue = looks->first, *next;
+
+		if (looks->is_plain)
 			page_barrier(daemon);
+		*looks = (struct gp_looks){ NULL, false };
+		for (; queue && i < PAGE_TRIES; queue = next) {
+			next = queue->look_next;
+			page_look(daemon, queue, looks);
+		}
 	}
+}
+
+void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	struct gp_looks looks = { NULL, false };
+
+	gp_queue_look(daemon, queue, &looks);
+	gp_queue_look_again(daemon, &looks);
 }
 
 static void page_hint(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t in_real_ns)
@@ -131,11 +161,14 @@ static void page_hints(struct gp_daemon *daemon, struct gp_client *client)
 
 void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client)
 {
+	struct gp_looks looks = { NULL, false };
+
 	if (!client->page)
 		return;
 	gp_portion_use(daemon, 1 + client->queue_count);
 	page_hints(daemon, client);
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		if (client->slots[i].queue)
-			gp_queue_sample(daemon, client->slots[i].queue);
+			page_look(daemon, client->slots[i].queue, &looks);
+	gp_queue_look_again(daemon, &looks);
 }

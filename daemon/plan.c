@@ -13,6 +13,7 @@
 #include "daemon/daemon.h"
 
 #define PLAN_ROUNDS     64 /* rounds of plans in one wakeup: at best each plan is answered at once; more is a mistake */
+#define PLAN_FREE       64u /* queues of a user that are read before a plan for nothing; chosen: as many as a GPU runs */
 #define PLAN_TROUBLE_NS 1000000000ull /* as long as a call of the debugger may take before it counts as stuck */
 
 static struct gp_device_entry *plan_device(struct gp_daemon *daemon, uint32_t core)
@@ -269,18 +270,48 @@ static void plan_due(struct gp_daemon *daemon)
 	}
 }
 
+/* Whether the daemon reads this queue's counters before the plan. A plan is often made for another user, so the first
+ * queues of each user are free. For further ones the user pays, and they are left out while the user may not be served.
+ */
+static bool plan_may_read(struct gp_daemon *daemon, struct gp_owner *owner, struct gp_owner **many)
+{
+	if (owner->refresh_round != daemon->core.refreshes) {
+		owner->refresh_round = daemon->core.refreshes;
+		owner->refreshed = 0;
+	}
+	if (owner->refreshed == PLAN_FREE) {
+		owner->refresh_waits = !gp_fair_may(daemon, owner);
+		owner->refresh_next = *many;
+		*many = owner;
+	}
+	return owner->refreshed++ < PLAN_FREE || !owner->refresh_waits;
+}
+
 /* Reads what the agents have sampled of queues with work: how much is left decides whether the core closes them. */
 static void plan_refresh(struct gp_daemon *daemon)
 {
+	struct gp_looks looks = { NULL, false };
 	struct gp_queue_entry *queue, *next;
+	struct gp_owner *many = NULL;
+	uint64_t begin_ns = gp_now_ns(), now_ns;
+	uint32_t count = 0;
 
+	daemon->core.refreshes++;
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
 		for (queue = daemon->devices[i].busy; queue; queue = next) {
 			next = queue->busy_next; /* it leaves the list when it is found to be idle */
-			if (queue->in_core)
-				gp_queue_sample(daemon, queue);
+			if (!queue->in_core || !plan_may_read(daemon, queue->client->owner, &many))
+				continue;
+			gp_queue_look(daemon, queue, &looks);
+			count++;
 		}
 	}
+	gp_queue_look_again(daemon, &looks);
+	gp_portion_use(daemon, count);
+	now_ns = gp_now_ns();
+	for (; many; many = many->refresh_next)
+		if (!many->refresh_waits)
+			gp_fair_charge(many, (now_ns - begin_ns) * (many->refreshed - PLAN_FREE) / count, now_ns);
 }
 
 /* The core says by when it wants to be asked for a plan; after an event that is now. */

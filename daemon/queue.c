@@ -200,7 +200,7 @@ static void queue_change_gang(struct gp_daemon *daemon, struct gp_queue_entry *q
 	}
 	queue->gang_ns = now_ns;
 	gp_queue_leave(daemon, queue);
-	gp_queue_enter(daemon, queue);
+	gp_queue_enter_now(daemon, queue);
 }
 
 void gp_queue_gangs_due(struct gp_daemon *daemon, uint64_t now_ns)
@@ -262,14 +262,12 @@ void gp_queue_client_attr(struct gp_daemon *daemon, const struct gp_client *clie
 		gp_sched_client_set_attr(daemon->sched, client->core, &attr);
 }
 
-void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+void gp_queue_enter_now(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
 	struct gp_client *client = queue->client;
 	struct gp_client_attr attr;
 	int r = 0;
 
-	if (queue->in_core || !queue_can_be_gated(queue))
-		return;
 	gp_quarantine_trust(daemon, client, gp_now_ns());
 	attr = queue_client_attr(client);
 	if (!client->in_core) {
@@ -285,7 +283,7 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 		return;
 	}
 	queue_counts_as_work(daemon, client);
-	queue->in_core = true;
+	queue->in_core = queue->has_entered = true;
 	queue_changed(daemon);
 	GP_ASSERT(!daemon->core.queues[queue->core.index]); /* the core gives a place once */
 	daemon->core.queues[queue->core.index] = queue;
@@ -295,8 +293,16 @@ void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 	gp_queue_tell_core(daemon, queue, gp_daemon_now_ns(daemon));
 }
 
+void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	if (!queue->in_core && queue_can_be_gated(queue) && gp_entry_may(daemon, queue))
+		gp_queue_enter_now(daemon, queue);
+}
+
 void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 {
+	gp_entry_forget(daemon, queue);
+	queue->has_entered = false;
 	if (!queue->in_core)
 		return;
 	queue_counts_as_work(daemon, queue->client);
@@ -386,9 +392,17 @@ struct gp_queue_entry *gp_queue_of(const struct gp_daemon *daemon, struct gp_que
 
 void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open)
 {
+	bool is_opened = open && queue->closed;
+
 	gp_queue_gate(daemon, queue, open);
-	if (queue->in_core)
+	if (queue->in_core && is_opened && !gp_entry_may_again(daemon, queue)) {
+		gp_queue_leave(daemon, queue);
+		gp_queue_enter(daemon, queue); /* it waits */
+	} else if (queue->in_core) {
 		gp_sched_gate_lost(daemon->sched, queue->core, open, gp_daemon_now_ns(daemon));
+	} else if (queue->entry_line && queue->closed) {
+		gp_queue_enter(daemon, queue);
+	}
 	gp_slicing_changed(daemon);
 }
 
@@ -516,6 +530,7 @@ void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 		queue_unseen_list(daemon, queue, false);
 	GP_ASSERT(device->queue_count && client->queue_count && client->owner->queue_count &&
 		  client->owner->device_queue_count[queue->device] && device->closed_queues >= queue->closed);
+	GP_ASSERT(!queue->entry_line);
 	device->closed_queues -= queue->closed;
 	gp_gang_name_put(daemon, queue->attr.gang);
 	gp_gang_name_put(daemon, queue->core_gang);

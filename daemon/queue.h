@@ -35,6 +35,9 @@ struct gp_queue_entry {
 	struct gp_queue_entry *unseen_next, *unseen_prev; /* while the agent cannot observe its doorbells */
 	struct gp_queue_id core;
 	bool in_core;
+	bool has_entered;                 /* it has not left the core since; a new core takes it at once */
+	struct gp_entry_line *entry_line; /* entry.c: it waits to enter; NULL: it does not */
+	struct gp_queue_entry *entry_next, *entry_prev;
 	uint32_t core_gang; /* as the core has it */
 	uint64_t gang_ns;   /* since when; 0: since it came */
 	uint32_t device;    /* index in daemon->devices */
@@ -45,6 +48,7 @@ struct gp_queue_entry {
 	uint64_t written, completed, virtual_written, virtual_completed;
 	uint64_t looked; /* completed, as silence.c read it; 0: not */
 	bool pending, blocked;
+	struct gp_queue_entry *look_next; /* page.c alone */
 	uint32_t hint_count;
 	/* The order under way; of plan.c alone, but for is_ordered. */
 	uint64_t plan_seq;  /* the last plan that names it; 0: none, or the core has given that order up */
@@ -60,10 +64,17 @@ struct gp_queue_entry {
 	struct gp_channel_group group; /* of channel_group.c alone */
 };
 
+/* page.c: queues that were armed and are to be read again after a fence. */
+struct gp_looks {
+	struct gp_queue_entry *first;
+	bool is_plain; /* of one of them the daemon makes the doorbells' fence */
+};
+
 /* queue.c */
 int gp_queue_add(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_queue *wire);
 void gp_queue_remove(struct gp_daemon *daemon, struct gp_queue_entry *queue);
 void gp_queue_enter(struct gp_daemon *daemon, struct gp_queue_entry *queue);         /* into the core */
+void gp_queue_enter_now(struct gp_daemon *daemon, struct gp_queue_entry *queue);     /* for entry.c: it may */
 void gp_queue_client_attr(struct gp_daemon *daemon, const struct gp_client *client); /* tells the core */
 void gp_queue_leave(struct gp_daemon *daemon, struct gp_queue_entry *queue);         /* out of it; still listed */
 void gp_queue_reconsider(struct gp_daemon *daemon, struct gp_queue_entry *queue);    /* in or out: its flags changed */
@@ -71,6 +82,9 @@ void gp_queue_open_again(struct gp_daemon *daemon, struct gp_queue_entry *queue)
 void gp_queue_attr(struct gp_daemon *daemon, struct gp_queue_entry *queue);          /* recompute and tell the core */
 bool gp_queue_makes_barriers(void);                                                  /* for page.barriers */
 void gp_queue_sample(struct gp_daemon *daemon, struct gp_queue_entry *queue);
+/* The same for many queues, with one fence for all: looks at each, then again at those that were armed anew. */
+void gp_queue_look(struct gp_daemon *daemon, struct gp_queue_entry *queue, struct gp_looks *looks);
+void gp_queue_look_again(struct gp_daemon *daemon, struct gp_looks *looks);
 void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client);
 void gp_queue_tell_core(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns);
 void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending);
@@ -88,6 +102,14 @@ uint32_t gp_gang_name_of(struct gp_daemon *daemon, const struct gp_queue_entry *
 			 const char *name);                      /* "": its process's */
 void gp_gang_name_hold(struct gp_daemon *daemon, uint32_t gang); /* one more user of the name */
 void gp_gang_name_put(struct gp_daemon *daemon, uint32_t gang);
+
+/* entry.c */
+/* Whether the queue may enter the core now. If not, it waits, and enters when its user may have one more. */
+bool gp_entry_may(struct gp_daemon *daemon, struct gp_queue_entry *queue);
+/* The same for a gate that its agent opened: it costs what an entry does. */
+bool gp_entry_may_again(struct gp_daemon *daemon, struct gp_queue_entry *queue);
+void gp_entry_forget(struct gp_daemon *daemon, struct gp_queue_entry *queue); /* it waits no longer */
+void gp_entry_due(struct gp_daemon *daemon, uint64_t now_ns);
 
 /* slicing.c */
 void gp_slicing_order(struct gp_daemon *daemon, const struct gp_slice_order *order, uint64_t seq); /* from the core */

@@ -15,6 +15,7 @@
 #include "daemon/daemon.h"
 
 #define SAMPLING_LINGER_NS 20000000ull
+#define SAMPLING_WORK      64u /* queues that the daemon looks at for a unit of work */
 
 /* Puts a client on the list of this round, once. */
 static void sampling_touch(struct gp_daemon *daemon, struct gp_client *client, struct gp_client **touched)
@@ -41,13 +42,10 @@ static bool sampling_is_raw(const struct gp_queue_entry *queue)
 	return queue->wire.kind == GP_WIRE_COMPUTE && !(queue->client->device.flags & GP_HELLO_DOORBELLS);
 }
 
-static bool sampling_is_alone(const struct gp_device_entry *device, const struct gp_client *client)
+/* Asked for each unseen queue, of which one client may have a thousand. */
+static bool sampling_is_alone(struct gp_daemon *daemon, const struct gp_queue_entry *queue)
 {
-	const struct gp_queue_entry *queue = device->queues;
-
-	while (queue && queue->client == client)
-		queue = queue->device_next;
-	return !queue;
+	return queue->client->device_queue_count[queue->device] == daemon->devices[queue->device].queue_count;
 }
 
 static void sampling_device(struct gp_daemon *daemon, uint32_t index, struct gp_client **touched)
@@ -55,15 +53,16 @@ static void sampling_device(struct gp_daemon *daemon, uint32_t index, struct gp_
 	struct gp_device_entry *device = &daemon->devices[index];
 	struct gp_queue_entry *q;
 	bool watched = false;
+	uint32_t looks = 0;
 
 	device->busy_clients = 0;
-	for (q = device->busy; q; q = q->busy_next) {
+	for (q = device->busy; q; q = q->busy_next, looks++) {
 		sampling_touch(daemon, q->client, touched);
 		device->busy_clients += !(q->client->busy >> index & 1);
 		q->client->busy |= 1ull << index;
 		q->client->lease_needed |= q->closed;
 	}
-	for (q = device->unseen; q; q = q->unseen_next) {
+	for (q = device->unseen; q; q = q->unseen_next, looks++) {
 		sampling_touch(daemon, q->client, touched);
 		if (!q->in_core)
 			continue;
@@ -71,7 +70,7 @@ static void sampling_device(struct gp_daemon *daemon, uint32_t index, struct gp_
 		if (device->busy_clients > (q->client->busy >> index & 1) ||
 		    (device->closed_queues && device->busy_clients))
 			sampling_want(q->client, daemon->config.sample_ns);
-		else if (q->closed || (sampling_is_raw(q) && !sampling_is_alone(device, q->client)))
+		else if (q->closed || (sampling_is_raw(q) && !sampling_is_alone(daemon, q)))
 			sampling_want(q->client, daemon->config.idle_sample_ns);
 	}
 	/* If the end of this work went unnoticed, the other agents would sample their unseen queues for ever. */
@@ -80,6 +79,7 @@ static void sampling_device(struct gp_daemon *daemon, uint32_t index, struct gp_
 			sampling_want(q->client, daemon->config.sample_ns);
 		else if (q->in_core && watched)
 			sampling_want(q->client, daemon->config.idle_sample_ns);
+	gp_portion_use(daemon, looks / SAMPLING_WORK);
 }
 
 void gp_sampling_forget(struct gp_daemon *daemon, struct gp_client *client)

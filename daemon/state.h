@@ -64,6 +64,7 @@ struct gp_core_state {
 	struct gp_queue_entry **queues; /* queue.c: by the core's queue index */
 	struct gp_plan plan;
 	struct gp_timer timer; /* plan.c: a plan's patience is over, or a call into the driver is to be checked */
+	uint64_t refreshes;    /* plan.c: rounds of reading counters before plans */
 };
 
 /* gang.c: a gang's number - 1 is its place. */

@@ -170,6 +170,7 @@ static void status_queue(struct gp_daemon *daemon, const struct gp_queue_entry *
 	gp_text_bool(text, "seen", queue->wire.flags & GP_QUEUE_SEEN);
 	gp_text_i64(text, "priority", queue->attr.priority);
 	gp_text_bool(text, "scheduled", queue->in_core);
+	gp_text_string(text, "unscheduled", queue->entry_line ? "entries" : NULL);
 	gp_text_string(text, "gate", status_gate(queue, known ? &info : NULL));
 	gp_text_string(text, "quarantine", !known ? NULL : info.is_stuck ? "stuck" : info.is_following ? "gang" : NULL);
 	gp_text_bool(text, "has_work", queue->pending);

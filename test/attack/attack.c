@@ -4,6 +4,7 @@
  * Says at the end, as one line of JSON, what it got hold of. Names are in attacks[] below, each with what it does.
  */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,16 +12,18 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include <gpreempt/control.h>
+#include "test/attack/stolen.h"
 #include "test/unit/welcome.h"
 
 #define CLIENTS_MAX 4096u
 #define PINGS_MAX   100000u
-#define CPUS_MAX    1024u
 #define LATE_NS     190000000ull
+#define CHURN_NS    5000000ull
 #define GANG_NS     6000000000ull /* a rank that does not answer is stuck after a second or two */
 
 struct client {
@@ -363,8 +366,9 @@ static void attack_streams(void)
 	ask_all((const uint32_t[]){ GP_CONTROL_EVENTS }, 1);
 }
 
-/* A thousand queues each, that all have and lose work all the time. */
-static void attack_doorbells(void)
+/* A thousand queues each. plain: the daemon makes the fences of their doorbells, and all are to be armed again all the
+ * time; otherwise they all have and lose work all the time. */
+static void ring_all(bool plain)
 {
 	come(0, GP_WIRE_QUEUE_MAX);
 	for (uint64_t round = 2; now_ns() < attack.end_ns; round++) {
@@ -374,13 +378,55 @@ static void attack_doorbells(void)
 
 			if (client->fd < 0)
 				continue;
+			client->page->plain = plain;
 			for (uint32_t k = 1; k < GP_WIRE_QUEUE_MAX; k++) {
-				client->page->queues[k].doorbell = client->page->queues[k].written = round;
-				client->page->queues[k].completed = round - round % 2;
+				struct gp_page_queue *queue = &client->page->queues[k];
+
+				if (plain) {
+					__atomic_store_n(&queue->armed, 0, __ATOMIC_RELAXED);
+					continue;
+				}
+				queue->doorbell = queue->written = round;
+				queue->completed = round - round % 2;
 			}
 			claim(client, 0, round);
 		}
 		usleep(200);
+	}
+}
+
+static void attack_doorbells(void)
+{
+	ring_all(false);
+}
+
+static void attack_plain(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+	ring_all(true);
+}
+
+/* One queue that goes and comes again with work, so that the core has it closed again and again; orders are answered.
+ */
+static void attack_churn(void)
+{
+	const struct client *client = &attack.clients[0];
+
+	hello(&attack.clients[0], 0);
+	for (uint32_t generation = 1; now_ns() < attack.end_ns && client->fd >= 0; generation++) {
+		struct gp_wire_slot removed = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(removed),
+						  0 },
+						0,
+						generation };
+
+		client->page->queues[0].written = client->page->queues[0].completed + 5000;
+		add_queue(client, 0, generation);
+		for (uint64_t until_ns = now_ns() + CHURN_NS; now_ns() < until_ns;) {
+			listen_all(0, 50000);
+			usleep(200);
+		}
+		while (client->fd >= 0 && !say(client->fd, &removed, sizeof(removed)) && now_ns() < attack.end_ns)
+			usleep(200);
 	}
 }
 
@@ -450,28 +496,6 @@ static int compare(const void *a, const void *b)
 	return (*first > *second) - (*first < *second);
 }
 
-/* Time that the host of a virtual machine took from its processors, by /proc/stat; the most of any of them since it was
- * asked last. A tick is 10 ms. */
-static uint64_t stolen_ns(void)
-{
-	static unsigned long long before[CPUS_MAX];
-	unsigned long long ticks, most = 0;
-	char line[256];
-	unsigned int cpu;
-	FILE *file = fopen("/proc/stat", "re");
-
-	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "cpu%u %*u %*u %*u %*u %*u %*u %*u %llu", &cpu, &ticks) != 2 || cpu >= CPUS_MAX)
-			continue;
-		if (ticks - before[cpu] > most)
-			most = ticks - before[cpu];
-		before[cpu] = ticks;
-	}
-	if (file)
-		fclose(file);
-	return most * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
 /* No attack on the daemon: it uses the processors, as every attack does. */
 static void attack_busy(void)
 {
@@ -495,12 +519,12 @@ static void attack_ping(void)
 		uint64_t begin_ns, took, stolen;
 		int fd;
 
-		stolen_ns();
+		attack_stolen_ns();
 		begin_ns = now_ns();
 		fd = dial();
 		if (fd >= 0 && say(fd, &request, sizeof(request)) && recv(fd, buffer, sizeof(buffer), 0) > 0) {
 			took_ns[count++] = took = now_ns() - begin_ns;
-			stolen = stolen_ns();
+			stolen = attack_stolen_ns();
 			if (took > stolen && took - stolen > own_max_ns)
 				own_max_ns = took - stolen;
 		} else {
@@ -526,7 +550,8 @@ static const struct {
 	{ "streams", attack_streams, 500 }, { "storm", attack_storm, 1 },      { "doorbells", attack_doorbells, 4 },
 	{ "runtime", attack_runtime, 4 },   { "tables", attack_tables, 4096 }, { "journal", attack_journal, 1 },
 	{ "ping", attack_ping, 1 },         { "crowd", attack_crowd, 200 },    { "halfopen", attack_halfopen, 500 },
-	{ "gang", attack_gang, 4 },         { "busy", attack_busy, 1 },
+	{ "gang", attack_gang, 4 },         { "busy", attack_busy, 1 },        { "churn", attack_churn, 1 },
+	{ "plain", attack_plain, 1 },
 };
 
 int main(int argc, char **argv)
