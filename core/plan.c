@@ -107,15 +107,14 @@ static enum gp_why plan_reason_to_leave(struct gp_plan_builder *b, uint32_t queu
 		return GP_WHY_MIN_OPEN;
 	}
 	rest_ns = q->short_tried ? GP_NEVER_NS : gp_learn_rest_ns(q, now_ns);
-	if (rest_ns < device->attr.close_ns) {
-		q->short_tried = true;
-		q->hold_until_ns = now_ns + rest_ns + rest_ns / 4 + 1;
-		q->hold_why = GP_WHY_SHORT;
-		q->left_why = GP_WHY_NONE; /* a rest of its own, although the last reason was one */
-		gp_work_timer(b->sched, queue);
-		return GP_WHY_SHORT;
-	}
-	return GP_WHY_NONE;
+	if (rest_ns >= device->attr.close_ns)
+		return GP_WHY_NONE;
+	q->short_tried = true;
+	q->hold_until_ns = now_ns + rest_ns + rest_ns / 4 + 1;
+	q->hold_why = GP_WHY_SHORT;
+	q->left_why = GP_WHY_NONE; /* a rest of its own, although the last reason was one */
+	gp_work_timer(b->sched, queue);
+	return GP_WHY_SHORT;
 }
 
 uint32_t gp_plan_transactions(struct gp_sched *sched, const struct gp_device *device, const struct gp_order *orders,
@@ -462,11 +461,10 @@ static void plan_timers(struct gp_sched *sched, struct gp_device *device)
 
 static uint64_t plan_patience_ns(const struct gp_device *device, uint32_t closes, uint32_t opens)
 {
-	uint64_t expected_ns = closes * device->attr.close_ns + opens * device->attr.open_ns;
+	uint64_t expected_ns = PLAN_PATIENCE * (closes * device->attr.close_ns + opens * device->attr.open_ns);
 	uint64_t least_ns = device->attr.ack_timeout_ns / PLAN_PATIENCE_LEAST + 1;
 	uint64_t most_ns = device->attr.ack_timeout_ns / PLAN_PATIENCE_MOST + 1;
 
-	expected_ns = expected_ns * PLAN_PATIENCE;
 	return expected_ns < least_ns ? least_ns : expected_ns > most_ns ? most_ns : expected_ns;
 }
 
@@ -480,9 +478,7 @@ static void plan_issue(struct gp_plan_builder *b)
 	plan->seq = ++sched->seq;
 	closes = gp_plan_transactions(sched, device, plan->close, plan->close_count);
 	opens = gp_plan_transactions(sched, device, plan->open, plan->open_count);
-	plan->transaction_count = closes;
-	if (device->attr.unit != GP_UNIT_DEVICE || !plan->close_count)
-		plan->transaction_count += opens;
+	plan->transaction_count = closes + (device->attr.unit != GP_UNIT_DEVICE || !closes ? opens : 0);
 	plan->patience_ns = plan_patience_ns(device, closes, opens);
 	device->stats.plans++;
 	device->stats.transactions += plan->transaction_count;
