@@ -15,10 +15,12 @@
 #include <unistd.h>
 #include "daemon/daemon.h"
 #include "daemon/unmanaged.h"
+#include "lib/closer.h"
 
 #define CLIENT_INDEX_SHIFT 10  /* a queue's tag has its slot below the client's index */
 #define CLIENT_SYNC_SOME   64u /* agents that the daemon asks for counters between two looks at urgent work */
 #define CLIENT_CROWD       64u /* from so many clients of one user on, the journal mentions them; chosen */
+#define CLIENT_PAGES       16u /* of ended clients that take no place while they wait to be given back; chosen */
 #define CLIENT_KEPT        64u /* places for root alone, or a sixteenth if that is less; chosen */
 
 struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag)
@@ -36,13 +38,21 @@ static uint32_t client_kept(const struct gp_daemon *daemon)
 	return part < CLIENT_KEPT ? part : CLIENT_KEPT;
 }
 
+/* A few are always under way when many clients come and go. */
+static uint32_t client_late_pages(uint32_t pending)
+{
+	return pending > CLIENT_PAGES ? pending - CLIENT_PAGES : 0;
+}
+
 int gp_client_create(struct gp_daemon *daemon, struct gp_owner *owner, struct gp_client **ret_client)
 {
+	/* A client that has ended keeps its place until the memory of its page is given back. */
+	uint32_t used = daemon->client_count + client_late_pages(gp_unmap_pending());
+	uint32_t own = owner->client_count + client_late_pages(gp_unmap_pending_of(owner->id));
 	uint32_t index, i;
 	struct gp_client *client;
 
-	if (!gp_owner_may_take(owner, daemon->config.client_max, client_kept(daemon), daemon->client_count,
-			       owner->client_count))
+	if (!gp_owner_may_take(owner, daemon->config.client_max, client_kept(daemon), used, own))
 		return -ENOSPC;
 	for (i = 0, index = daemon->client_hint; daemon->clients[index]; i++)
 		index = (index + 1) % daemon->config.client_max;
@@ -86,8 +96,10 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 	gp_account_end(daemon, client);
 	if (client->in_core)
 		gp_sched_client_remove(daemon->sched, client->core, gp_daemon_now_ns(daemon));
+	/* Its process may keep the page for ever: without its memory. To the agent zeros say that every gate is open,
+	 * that no doorbell is to be told, and that the lease was renewed once more; it finds the connection ended. */
 	if (client->page)
-		munmap(client->page, sizeof(*client->page));
+		gp_unmap_elsewhere(client->page, sizeof(*client->page), client->owner->id);
 	gp_daemon_drop(daemon, client->doorbell_fd);
 	if (client->peer)
 		client->peer->client = NULL;

@@ -3,9 +3,10 @@
  * Learns what a transaction costs from the daemon's own measurements: from an order to its answer, or around its own
  * calls. The core uses the cost for all users, so no user may make transactions look dear or cheap for others. Each
  * user has a value, the upper quartile of that user's last transactions, and the cost is the median of all users'
- * values. If their number is even, the assumed cost counts as one more value. With one user alone the cost is that
- * user's value. As soon as a second user connects, and until that user has a value, the cost is the assumed one. The
- * cost never goes far from what is assumed for the device.
+ * values. If their number is even, what the backend assumes counts as one more value. With one user alone the cost is
+ * that user's value. As soon as a second user connects, and until that user has a value, the cost is what the backend
+ * assumes. What an earlier daemon has saved counts only as long as no user has a value: several accounts of one user
+ * may have made it. The cost never goes far from what is assumed for the device, nor far above root's value.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #define LEARN_MIN    8u  /* transactions that a user needs for a value */
 #define LEARN_FACTOR 32u /* a cost stays within this factor of the backend's; chosen: the range of all devices */
+#define LEARN_ABOVE  4u  /* … and of root's value above that; chosen: other users' processes may take longer */
 
 static struct gp_cost_user *learn_user(struct gp_cost *cost, uint32_t owner)
 {
@@ -73,23 +75,39 @@ static bool learn_is_shared(const struct gp_device_entry *device)
 	return false;
 }
 
+/* The median of all values, of which given_ns, if known, is one if their number is even. */
+static uint64_t learn_median_ns(uint64_t *values, uint32_t count, uint64_t given_ns)
+{
+	if (count % 2 == 0 && given_ns)
+		values[count++] = given_ns;
+	qsort(values, count, sizeof(values[0]), learn_compare);
+	return values[(count - 1) / 2];
+}
+
 uint64_t gp_cost_ns(const struct gp_device_entry *device, bool open)
 {
 	uint64_t prior_ns = open ? device->open_prior_ns : device->close_prior_ns;
 	uint64_t given_ns = open ? device->info.open_ns : device->info.close_ns;
-	uint64_t values[GP_COST_USERS + 1], ns;
+	uint64_t values[GP_COST_USERS + 1], ns, most_ns = UINT64_MAX;
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < GP_COST_USERS; i++)
-		if (device->cost.users[i].count[open] >= LEARN_MIN)
-			values[count++] = learn_user_ns(&device->cost.users[i], open);
-	if (!count || (count == 1 && learn_is_shared(device)))
+	for (uint32_t i = 0; i < GP_COST_USERS; i++) {
+		const struct gp_cost_user *user = &device->cost.users[i];
+
+		if (user->count[open] < LEARN_MIN)
+			continue;
+		values[count] = learn_user_ns(user, open);
+		if (!user->owner)
+			most_ns = values[count] * LEARN_ABOVE;
+		count++;
+	}
+	if (!count)
 		return gp_cost_bound_ns(prior_ns, given_ns);
-	if (count % 2 == 0)
-		values[count++] = prior_ns;
-	qsort(values, count, sizeof(values[0]), learn_compare);
-	ns = values[count / 2];
-	return gp_cost_bound_ns(ns, given_ns);
+	if (count == 1 && learn_is_shared(device))
+		ns = given_ns ? given_ns : prior_ns;
+	else
+		ns = learn_median_ns(values, count, given_ns);
+	return gp_cost_bound_ns(ns < most_ns ? ns : most_ns, given_ns);
 }
 
 uint64_t gp_cost_bound_ns(uint64_t ns, uint64_t given_ns)

@@ -69,7 +69,8 @@ static int listen_pidfd(int fd, pid_t pid)
 	return pidfd;
 }
 
-static void listen_turn_away(struct gp_daemon *daemon, int fd, const char *why)
+/* owner: NULL if the daemon does not know it. */
+static void listen_turn_away(struct gp_daemon *daemon, int fd, struct gp_owner *owner, const char *why)
 {
 	struct gp_peer peer = { .fd = fd, .version = GP_WIRE_VERSION };
 	struct gp_wire_text text = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_REFUSED, sizeof(text), 0 } };
@@ -77,7 +78,7 @@ static void listen_turn_away(struct gp_daemon *daemon, int fd, const char *why)
 	snprintf(text.text, sizeof(text.text), "%s", why);
 	gp_peer_send(&peer, &text, sizeof(text), NULL, 0);
 	daemon->counters.peers_refused++;
-	gp_peer_hang_up(daemon, fd, NULL);
+	gp_peer_hang_up(daemon, fd, owner);
 }
 
 /* Reads the groups that the process has, not those that the system's database has for its user: a service may have been
@@ -117,19 +118,24 @@ static bool listen_is_too_many(const struct gp_daemon *daemon, const struct gp_o
 	       (!gp_owner_is_root(owner) && owner->peer_count >= daemon->config.user_max);
 }
 
-/* Returns NULL, or why the daemon refuses the connection. who and pidfd are as the kernel says. */
-static const char *listen_create(struct gp_daemon *daemon, int fd, const struct ucred *who, int pidfd)
+/* Files that a user sent wait to be closed, and hold descriptors: the daemon lets in no more of that user's processes,
+ * and those of others. */
+static bool listen_is_closing(const struct gp_owner *owner)
 {
-	uint64_t account, begin_ns = gp_now_ns();
-	struct gp_owner *owner = gp_owner_get(daemon, who->uid, who->pid, pidfd, &account);
-	struct gp_peer *peer = listen_is_too_many(daemon, owner) ? NULL : calloc(1, sizeof(*peer));
+	return !gp_owner_is_root(owner) && gp_close_pending_of(owner->id) >= GP_CLOSE_USER_MAX;
+}
 
-	gp_notice(daemon, owner, GP_NOTICE_STORM);
-	gp_fair_charge(owner, gp_now_ns() - begin_ns, gp_now_ns());
-	if (!peer) {
-		gp_owner_put(owner);
+/* Returns NULL, or why the daemon refuses the connection. who and pidfd are as the kernel says. */
+static const char *listen_create(struct gp_daemon *daemon, int fd, const struct ucred *who, int pidfd,
+				 struct gp_owner *owner, uint64_t account)
+{
+	struct gp_peer *peer;
+
+	if (listen_is_closing(owner))
+		return "gpreemptd has yet to close files that you sent it";
+	peer = listen_is_too_many(daemon, owner) ? NULL : calloc(1, sizeof(*peer));
+	if (!peer)
 		return "gpreemptd has too many connections (connections_per_user, clients_max)";
-	}
 	*peer = (struct gp_peer){ .source = { gp_peer_ready, peer },
 				  .fd = fd,
 				  .pidfd = pidfd,
@@ -141,11 +147,11 @@ static const char *listen_create(struct gp_daemon *daemon, int fd, const struct 
 				  .owner = owner,
 				  .connected_ns = gp_now_ns() };
 	if (listen_groups(peer, who->gid) || gp_daemon_watch(daemon, fd, EPOLLIN | EPOLLONESHOT, &peer->source)) {
-		gp_owner_put(owner);
 		free(peer->groups);
 		free(peer);
 		return "gpreemptd could not identify your process";
 	}
+	gp_owner_hold(owner);
 	peer->next = daemon->peers;
 	if (peer->next)
 		peer->next->prev = peer;
@@ -176,15 +182,30 @@ static void listen_note(struct gp_daemon *daemon, uid_t uid)
 	gp_owner_put(owner);
 }
 
+static void listen_add_process(struct gp_daemon *daemon, int fd, const struct ucred *who, int pidfd)
+{
+	uint64_t account, begin_ns = gp_now_ns();
+	struct gp_owner *owner = gp_owner_get(daemon, who->uid, who->pid, pidfd, &account);
+	const char *why;
+
+	gp_notice(daemon, owner, GP_NOTICE_STORM);
+	gp_fair_charge(owner, gp_now_ns() - begin_ns, gp_now_ns());
+	why = listen_create(daemon, fd, who, pidfd, owner, account);
+	if (why) {
+		listen_turn_away(daemon, fd, owner, why);
+		close(pidfd);
+	}
+	gp_owner_put(owner);
+}
+
 static void listen_add(struct gp_daemon *daemon, int fd)
 {
 	struct ucred who;
 	socklen_t size = sizeof(who);
-	const char *why = "gpreemptd could not identify your process";
 	int pidfd;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || who.pid <= 0) {
-		listen_turn_away(daemon, fd, "gpreemptd cannot see your process from its PID namespace");
+		listen_turn_away(daemon, fd, NULL, "gpreemptd cannot see your process from its PID namespace");
 		return;
 	}
 	if (listen_is_over(fd)) { /* identifying one costs ten times as much; storms are of such connections */
@@ -195,12 +216,9 @@ static void listen_add(struct gp_daemon *daemon, int fd)
 	gp_portion_use(daemon, LISTEN_CREATE_WORK);
 	pidfd = listen_pidfd(fd, who.pid);
 	if (pidfd >= 0)
-		why = listen_create(daemon, fd, &who, pidfd);
-	if (!why)
-		return;
-	listen_turn_away(daemon, fd, why);
-	if (pidfd >= 0)
-		close(pidfd);
+		listen_add_process(daemon, fd, &who, pidfd);
+	else
+		listen_turn_away(daemon, fd, NULL, "gpreemptd could not identify your process");
 }
 
 static void listen_pause(struct gp_daemon *daemon, uint64_t until_ns)
@@ -234,7 +252,7 @@ static bool listen_overflow(struct gp_daemon *daemon)
 	fd = accept4(daemon->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	failed = errno;
 	if (fd >= 0)
-		listen_turn_away(daemon, fd, "gpreemptd has no file descriptors left (LimitNOFILE=)");
+		listen_turn_away(daemon, fd, NULL, "gpreemptd has no file descriptors left (LimitNOFILE=)");
 	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 || (failed != EMFILE && failed != ENFILE))
 		return true;
@@ -268,7 +286,7 @@ void gp_peer_accept(struct gp_daemon *daemon)
 
 	daemon->listen.is_asked = false;
 	/* Each connection that waits to be closed holds a descriptor of the daemon. If there are too many, new
-	 * connections wait; existing ones do not. */
+	 * connections wait; existing ones do not. lib/closer.c keeps the number well below that. */
 	if (gp_close_pending() >= LISTEN_CLOSING_MAX) {
 		listen_pause(daemon, begin_ns + LISTEN_FULL_NS);
 		return;

@@ -6,7 +6,8 @@
  *
  * - uid 0 with a right of rights.c: root;
  * - a process in a PID namespace below the daemon's that belongs to the daemon's user namespace (root's container
- *   engine made it): the outermost such namespace, which is the container, whatever the uid;
+ *   engine made it): the outermost such namespace, which is the container, whatever the uid. But if a user
+ *   started it (sandbox.c), as sandboxes that are set-user-ID root allow, it is nothing: the next ones count;
  * - uid 0 without a right: one account for all of them, or the container's if it has a user namespace;
  * - a process in a user namespace below the daemon's: the uid that made the outermost such namespace. A namespace that
  *   root made (a container engine's) is an account of its own, if its uids are a container's;
@@ -29,6 +30,7 @@
 #include "daemon/daemon.h"
 #include "daemon/process.h"
 #include "daemon/rights.h"
+#include "daemon/sandbox.h"
 #include "daemon/subuid.h"
 
 #define OWNER_BUCKETS  1024u
@@ -163,6 +165,16 @@ static bool owner_container(const struct gp_owners *owners, pid_t pid, int pidfd
 	return found && gp_process_is_there(pidfd);
 }
 
+ino_t gp_owner_outermost_pids(pid_t pid, ino_t own)
+{
+	ino_t space = 0;
+	int fd = owner_outermost(pid, "pid", own, &space);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 ? space : 0;
+}
+
 static uint64_t owner_key(struct gp_owners *owners, uid_t uid, pid_t pid, int pidfd, uid_t *ret_uid)
 {
 	const struct gp_subuid_range *range;
@@ -172,8 +184,15 @@ static uint64_t owner_key(struct gp_owners *owners, uid_t uid, pid_t pid, int pi
 	*ret_uid = uid;
 	if (!uid && (pidfd < 0 || gp_rights_read(uid, pid, pidfd)))
 		return 0;
-	if (owner_container(owners, pid, pidfd, &space))
-		return OWNER_PIDS | (space & OWNER_NUMBER);
+	if (owner_container(owners, pid, pidfd, &space)) {
+		enum gp_sandbox sandbox =
+			uid ? gp_sandbox_find(uid, pid, pidfd, space, owners->own_pids) : GP_SANDBOX_CONTAINER;
+
+		if (sandbox == GP_SANDBOX_UNKNOWN) /* all of them are one: neither a user nor as many as there are */
+			return OWNER_PIDS;
+		if (sandbox == GP_SANDBOX_CONTAINER)
+			return OWNER_PIDS | (space & OWNER_NUMBER);
+	}
 	if (owner_space(owners, pid, pidfd, &space, &maker)) {
 		if (!maker && (!uid || uid >= GP_SUBUID_FIRST))
 			return OWNER_SPACE | (space & OWNER_NUMBER);

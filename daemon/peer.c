@@ -16,7 +16,8 @@
 #include "daemon/message.h"
 #include "lib/closer.h"
 
-#define PEER_READ_MAX 16 /* packets of one peer in a row, while the others wait */
+#define PEER_UNKNOWN  (1u << 31) /* in the number of an account that stands for its uid alone */
+#define PEER_READ_MAX 16         /* packets of one peer in a row, while the others wait */
 
 int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const int *fds, uint32_t fd_count)
 {
@@ -95,12 +96,15 @@ void gp_peer_hang_up(struct gp_daemon *daemon, int fd, struct gp_owner *owner)
 		while (peer_has_packet(fd, &any) && !any)
 			recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC);
 	}
-	if (any) {
-		/* The daemon has not read the rights of this process, so it does not count as root. */
+	if (any && owner) {
+		gp_close_elsewhere(fd, owner->id);
+	} else if (any) {
+		/* The daemon has not read the rights of this process, so it does not count as root; nor does it count
+		 * as that uid: a container may have any. */
 		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || !who.uid)
 			who.uid = (uid_t)-1;
-		owner = owner ? gp_owner_hold(owner) : gp_owner_get(daemon, who.uid, who.pid, -1, NULL);
-		gp_close_elsewhere(fd, owner->id);
+		owner = gp_owner_get(daemon, who.uid, who.pid, -1, NULL);
+		gp_close_elsewhere(fd, owner->id | PEER_UNKNOWN);
 		gp_owner_put(owner);
 	} else {
 		close(fd);

@@ -16,17 +16,9 @@
 #define SUBUID_NAME 256u /* bytes of a name, with its end */
 #define SUBUID_LINE 4096u
 
-/* What a file was when it was read. */
-struct subuid_stamp {
-	dev_t device;
-	ino_t inode;
-	off_t size;
-	struct timespec modified, changed;
-};
-
 struct gp_subuid {
 	const char *paths[2]; /* subuid, passwd */
-	struct subuid_stamp stamps[2];
+	struct gp_subuid_stamp stamps[2];
 	struct gp_subuid_range ranges[GP_SUBUID_MAX];
 	uint32_t count;
 };
@@ -204,10 +196,9 @@ static void subuid_read(struct gp_subuid *subuid)
 	free(passwd);
 }
 
-/* Whether the file has changed since it was read. The stamp of a missing file is all zeros. */
-static bool subuid_has_changed(const char *path, struct subuid_stamp *stamp)
+bool gp_subuid_has_changed(const char *path, struct gp_subuid_stamp *stamp)
 {
-	struct subuid_stamp now;
+	struct gp_subuid_stamp now;
 	struct stat st;
 
 	memset(&now, 0, sizeof(now));
@@ -242,9 +233,9 @@ void gp_subuid_destroy(struct gp_subuid *subuid)
 
 const struct gp_subuid_range *gp_subuid_find(struct gp_subuid *subuid, uid_t uid)
 {
-	bool changed = subuid_has_changed(subuid->paths[0], &subuid->stamps[0]);
+	bool changed = gp_subuid_has_changed(subuid->paths[0], &subuid->stamps[0]);
 
-	if (subuid_has_changed(subuid->paths[1], &subuid->stamps[1]) || changed)
+	if (gp_subuid_has_changed(subuid->paths[1], &subuid->stamps[1]) || changed)
 		subuid_read(subuid);
 	for (uint32_t i = 0; i < subuid->count; i++)
 		if (uid - subuid->ranges[i].first < subuid->ranges[i].count && uid >= subuid->ranges[i].first)

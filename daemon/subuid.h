@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #define GP_SUBUID_MAX      4096u      /* ranges; more are left out */
 #define GP_SUBUID_SIZE_MAX (4u << 20) /* bytes of a file; more are not read */
@@ -28,5 +29,15 @@ struct gp_subuid;
 struct gp_subuid *gp_subuid_create(const char *subuid_path, const char *passwd_path); /* NULL: no memory */
 void gp_subuid_destroy(struct gp_subuid *subuid);
 const struct gp_subuid_range *gp_subuid_find(struct gp_subuid *subuid, uid_t uid); /* NULL: in no range */
+
+/* What a file was when it was read; all zeros: it was not there. */
+struct gp_subuid_stamp {
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec modified, changed;
+};
+/* Whether the file has changed since stamp was taken, and takes it anew. */
+bool gp_subuid_has_changed(const char *path, struct gp_subuid_stamp *stamp);
 
 #endif

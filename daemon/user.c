@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the names of users for the status. A name may have to come from a directory server, which may be slow or
- * down, and the daemon never waits for one. Names in /etc/passwd are there at once; a thread asks for the others,
- * and the status shows the number until the name has come.
+ * down, and the daemon never waits for one. Names in /etc/passwd are there at once: the daemon reads it when it has
+ * changed, and not for each name, since one user may come with thousands of uids. A thread asks for the others, and
+ * the status shows the number until the name has come.
  */
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/daemon.h"
+#include "daemon/owner.h"
+#include "daemon/subuid.h"
 #include "lib/worker.h"
 
-#define USER_FILE    "/etc/passwd"
 #define USER_MAX     256u           /* names that are kept */
 #define USER_KEEP_NS 60000000000ull /* then the daemon looks a name up again */
 #define USER_SIZE    64u
 #define USER_LINE    4096u
+#define USER_LOCAL   65536u /* lines of /etc/passwd that are kept; chosen */
 
 struct user_name {
 	bool used, asking; /* asking: the thread will answer */
@@ -24,7 +27,17 @@ struct user_name {
 	char name[USER_SIZE];
 };
 
+/* A line of /etc/passwd. */
+struct user_local {
+	uid_t uid;
+	uint32_t place; /* of the lines of one uid the first counts */
+	char name[USER_SIZE];
+};
+
 struct gp_users {
+	struct gp_subuid_stamp stamp; /* of /etc/passwd when it was read */
+	struct user_local *locals;    /* by uid */
+	uint32_t local_count;
 	struct gp_worker *worker;
 	uint32_t question_count; /* not yet answered: USER_MAX at most, however many users come by */
 	struct user_name names[USER_MAX];
@@ -51,21 +64,60 @@ static bool user_ask(uid_t uid, char *name, size_t size)
 
 bool (*gp_user_ask)(uid_t uid, char *name, size_t size) = user_ask;
 
-static bool user_is_local(uid_t uid, char *name, size_t size)
+static int user_compare(const void *a, const void *b)
+{
+	const struct user_local *first = a, *second = b;
+	int r = (first->uid > second->uid) - (first->uid < second->uid);
+
+	return r ? r : (first->place > second->place) - (first->place < second->place);
+}
+
+static void user_read_locals(struct gp_users *users)
 {
 	struct passwd entry, *found = NULL;
 	char line[USER_LINE];
-	bool known = false;
-	FILE *stream = fopen(USER_FILE, "re");
+	uint32_t room = 0;
+	FILE *stream = fopen(gp_owner_passwd_path, "re");
 
-	while (stream && !known && !fgetpwent_r(stream, &entry, line, sizeof(line), &found)) {
-		known = found->pw_uid == uid;
-		if (known)
-			snprintf(name, size, "%s", found->pw_name);
+	users->local_count = 0;
+	while (stream && users->local_count < USER_LOCAL && !fgetpwent_r(stream, &entry, line, sizeof(line), &found)) {
+		struct user_local *local;
+
+		if (users->local_count == room) {
+			room = room ? room * 2 : 64;
+			local = realloc(users->locals, room * sizeof(*local));
+			if (!local)
+				break;
+			users->locals = local;
+		}
+		local = &users->locals[users->local_count];
+		*local = (struct user_local){ .uid = found->pw_uid, .place = users->local_count++ };
+		snprintf(local->name, sizeof(local->name), "%s", found->pw_name);
 	}
 	if (stream)
 		fclose(stream);
-	return known;
+	if (users->local_count)
+		qsort(users->locals, users->local_count, sizeof(*users->locals), user_compare);
+}
+
+static bool user_is_local(struct gp_users *users, uid_t uid, char *name, size_t size)
+{
+	uint32_t low = 0, high;
+
+	if (gp_subuid_has_changed(gp_owner_passwd_path, &users->stamp))
+		user_read_locals(users);
+	for (high = users->local_count; low < high;) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (users->locals[middle].uid < uid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == users->local_count || users->locals[low].uid != uid)
+		return false;
+	snprintf(name, size, "%s", users->locals[low].name);
+	return true;
 }
 
 static struct user_name *user_find(struct gp_users *users, uid_t uid)
@@ -169,7 +221,7 @@ const char *gp_user_name(struct gp_daemon *daemon, uid_t uid, char *buffer, size
 	user = user_place(users, uid);
 	if (!user->asked_ns || now_ns - user->asked_ns > USER_KEEP_NS) {
 		user->asked_ns = now_ns;
-		if (!user_is_local(uid, user->name, sizeof(user->name)))
+		if (!user_is_local(users, uid, user->name, sizeof(user->name)))
 			user_question(users, user);
 	}
 	snprintf(buffer, size, "%s", user->name);
@@ -187,6 +239,8 @@ void gp_user_fini(struct gp_daemon *daemon)
 {
 	if (daemon->users)
 		gp_worker_stop(daemon->users->worker, 0);
+	if (daemon->users)
+		free(daemon->users->locals);
 	free(daemon->users);
 	daemon->users = NULL;
 }

@@ -16,6 +16,7 @@
 #define DEBUGGER_ATTACHING      16u  /* threads that attach, at most: a process in an exec can hold an attach up */
 #define DEBUGGER_USER_ATTACHING 4u   /* of these for one user, at most */
 #define DEBUGGER_ORDERS_MAX     64u  /* orders of one client that wait; the core gives up on a client long before */
+#define DEBUGGER_REMOVED_MAX    64u  /* queues of one client that left and wait to be opened; more: open them all */
 #define DEBUGGER_LEAVING_MAX    256u /* ended clients of a user, not yet released: more of his are not debugged */
 
 uint64_t gp_kfd_debugger_late_ns = 1000000000ull, gp_kfd_debugger_end_ns = 2000000000ull;
@@ -26,7 +27,8 @@ struct debugger_job {
 	struct gp_worker_job base;
 	enum debugger_kind kind;
 	uint32_t fallback, gpu_id, count;
-	bool tell; /* DETACH: the daemon waits for the report; false: the client has ended, this is its last job */
+	bool tell;  /* DETACH: the daemon waits for the report; false: the client has ended, this is its last job */
+	bool again; /* DETACH: ATTACH follows */
 	uint64_t seq;
 	struct gp_device_change changes[];
 };
@@ -38,6 +40,7 @@ struct debugger_target {
 	uint64_t tag;
 	pid_t pid;
 	int pidfd;
+	uint32_t fallback;         /* of its last ATTACH; the caller's */
 	bool gone;                 /* lock: no more jobs come */
 	bool enabled;              /* used only by the thread that works on it */
 	struct gp_kfd_guard guard; /* the same: sets the process aside if it cannot be debugged */
@@ -169,7 +172,9 @@ static void debugger_run(void *context, struct gp_lane *lane, struct gp_worker_j
 	case DEBUGGER_DETACH:
 		debugger_let_go(debugger, target);
 		if (job->tell)
-			host->mechanism(host->daemon, target->tag, GP_MECHANISM_NONE, "its runtime is disabled");
+			host->mechanism(host->daemon, target->tag, GP_MECHANISM_NONE,
+					job->again ? "too many of its queues left at once: all were opened" :
+						     "its runtime is disabled");
 		break;
 	}
 	free(job);
@@ -231,14 +236,16 @@ static void debugger_taken(void *context, struct gp_lane *lane, struct gp_worker
 	lane->about = debugger_job(job)->gpu_id;
 }
 
-/* Drops waiting attaches, which a detach makes void. So the jobs of a client stay bounded, however often it changes its
- * mind. */
-static void debugger_drop_attaches_locked(struct debugger_target *target)
+/* Drops waiting attaches, which a detach makes void, and waiting jobs of queues that left: a detach opens every queue.
+ * So the jobs of a client stay bounded, however often it changes its mind. */
+static void debugger_drop_void_locked(struct debugger_target *target)
 {
 	struct gp_worker_job **at = &target->lane.jobs, *job;
 
 	while ((job = *at)) {
-		if (debugger_job(job)->kind != DEBUGGER_ATTACH) {
+		enum debugger_kind kind = debugger_job(job)->kind;
+
+		if (kind != DEBUGGER_ATTACH && kind != DEBUGGER_REMOVED) {
 			at = &job->next;
 			continue;
 		}
@@ -253,12 +260,13 @@ static bool debugger_is_merged_locked(struct debugger_target *target, const stru
 	bool found = false;
 
 	if (what->kind == DEBUGGER_DETACH)
-		debugger_drop_attaches_locked(target);
+		debugger_drop_void_locked(target);
 	for (struct gp_worker_job *at = target->lane.jobs; at && !what->count; at = at->next) {
 		struct debugger_job *job = debugger_job(at);
 
 		if (job->kind == what->kind && job->tell == what->tell) {
 			job->fallback = what->fallback;
+			job->again = what->again;
 			found = true;
 		} else if (job->kind == DEBUGGER_ATTACH || job->kind == DEBUGGER_DETACH) {
 			found = false;
@@ -267,12 +275,25 @@ static bool debugger_is_merged_locked(struct debugger_target *target, const stru
 	return found;
 }
 
-static uint32_t debugger_orders_locked(const struct debugger_target *target)
+/* Whether a queue that left needs no job of its own: a detach that waits opens it, and no attach follows. */
+static bool debugger_is_opened_locked(const struct debugger_target *target)
+{
+	bool found = false;
+
+	for (struct gp_worker_job *at = target->lane.jobs; at; at = at->next) {
+		enum debugger_kind kind = debugger_job(at)->kind;
+
+		found = kind == DEBUGGER_DETACH || (found && kind != DEBUGGER_ATTACH);
+	}
+	return found;
+}
+
+static uint32_t debugger_count_locked(const struct debugger_target *target, enum debugger_kind kind)
 {
 	uint32_t count = 0;
 
 	for (struct gp_worker_job *job = target->lane.jobs; job; job = job->next)
-		count += debugger_job(job)->kind == DEBUGGER_APPLY;
+		count += debugger_job(job)->kind == kind;
 	return count;
 }
 
@@ -288,9 +309,13 @@ static int debugger_push(struct gp_kfd_debugger *debugger, struct debugger_targe
 	if (changes)
 		memcpy(job->changes, changes, what->count * sizeof(job->changes[0]));
 	gp_worker_lock(debugger->worker);
-	if (what->kind == DEBUGGER_APPLY && debugger_orders_locked(target) >= DEBUGGER_ORDERS_MAX)
+	if (what->kind == DEBUGGER_APPLY && debugger_count_locked(target, DEBUGGER_APPLY) >= DEBUGGER_ORDERS_MAX)
 		r = -EBUSY;
-	else if (!debugger_is_merged_locked(target, what)) {
+	else if (what->kind == DEBUGGER_REMOVED &&
+		 debugger_count_locked(target, DEBUGGER_REMOVED) >= DEBUGGER_REMOVED_MAX)
+		r = -EBUSY;
+	else if (!(what->kind == DEBUGGER_REMOVED && debugger_is_opened_locked(target)) &&
+		 !debugger_is_merged_locked(target, what)) {
 		/* Set together with its last job: an ended target is freed when no job is left. */
 		target->gone |= job->kind == DEBUGGER_DETACH && !job->tell;
 		gp_worker_give_locked(debugger->worker, &target->lane, &job->base);
@@ -344,6 +369,7 @@ void gp_kfd_debugger_attach(struct gp_kfd_debugger *debugger, struct gp_device_c
 		gp_worker_unlock(debugger->worker);
 		client->backend = target;
 	}
+	target->fallback = fallback;
 	if (debugger_push(debugger, target, &job, NULL))
 		host->mechanism(host->daemon, client->tag, fallback, "gpreemptd is out of memory");
 }
@@ -365,13 +391,20 @@ void gp_kfd_debugger_queue_added(struct gp_kfd_debugger *debugger, struct gp_dev
 	debugger_push(debugger, client->backend, &job, NULL);
 }
 
-/* Does not count as an order: the orders that closed the queue bound the number of these jobs. */
+/* An agent says which of its queues are closed when they come, so orders do not bound the number of these jobs. If too
+ * many wait, the daemon lets the process go and attaches again: then every queue is open, and the daemon knows it. */
 void gp_kfd_debugger_queue_removed(struct gp_kfd_debugger *debugger, struct gp_device_client *client,
 				   const struct gp_device_change *open)
 {
+	struct debugger_target *target = client->backend;
 	struct debugger_job job = { .kind = DEBUGGER_REMOVED, .gpu_id = open->gpu_id, .count = 1 };
+	struct debugger_job detach = { .kind = DEBUGGER_DETACH, .tell = true, .again = true };
+	struct debugger_job attach = { .kind = DEBUGGER_ATTACH, .fallback = target->fallback };
 
-	debugger_push(debugger, client->backend, &job, open);
+	if (debugger_push(debugger, target, &job, open) != -EBUSY)
+		return;
+	if (!debugger_push(debugger, target, &detach, NULL))
+		debugger_push(debugger, target, &attach, NULL);
 }
 
 int gp_kfd_debugger_apply(struct gp_kfd_debugger *debugger, struct gp_device_client *client, uint64_t seq,

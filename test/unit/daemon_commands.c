@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Commands: what they answer, who may, and what they change. As root it also asks as another user. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <grp.h>
+#include <pwd.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -457,6 +459,72 @@ static void test_user_names(void **state)
 	assert_string_equal(gp_user_name(&world.daemon, 0, text, sizeof(text)), "root");
 }
 
+static bool ask_nobody(uid_t uid, char *name, size_t size)
+{
+	(void)uid, (void)name, (void)size;
+	return false;
+}
+
+static uint32_t lines_read;
+
+static int fgetpwent_real(FILE *stream, struct passwd *entry, char *line, size_t size, struct passwd **ret_found)
+{
+	int (*real)(FILE *, struct passwd *, char *, size_t, struct passwd **) = dlsym(RTLD_NEXT, "fgetpwent_r");
+
+	return real(stream, entry, line, size, ret_found);
+}
+
+int fgetpwent_r(FILE *stream, struct passwd *entry, char *line, size_t size, struct passwd **ret_found)
+{
+	static char name[] = "bob";
+
+	(void)line, (void)size;
+	if (gp_user_ask != ask_nobody)
+		return fgetpwent_real(stream, entry, line, size, ret_found);
+	lines_read++;
+	*ret_found = NULL;
+	if (fgetc(stream) == EOF)
+		return ENOENT;
+	*entry = (struct passwd){ .pw_name = name, .pw_uid = (uid_t)(7000 + ftell(stream)) };
+	*ret_found = entry;
+	return 0;
+}
+
+static void write_users(const char *path, const char *lines)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	fputs(lines, file);
+	fclose(file);
+}
+
+/* More uids than names are kept for ask again and again: the file of users is read when it has changed, not each time.
+ */
+static void test_many_users(void **state)
+{
+	const char *before = gp_owner_passwd_path;
+	char path[128], text[64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/passwd", world.folder);
+	write_users(path, "..."); /* each byte is a line of this test's */
+	gp_owner_passwd_path = path;
+	gp_user_ask = ask_nobody;
+	lines_read = 0;
+	for (uint32_t i = 0; i < 3 * 1000; i++)
+		gp_user_name(&world.daemon, 100000 + i % 1000, text, sizeof(text));
+	assert_in_range(lines_read, 1, 4);
+	assert_string_equal(gp_user_name(&world.daemon, 7003, text, sizeof(text)), "bob");
+	assert_string_equal(gp_user_name(&world.daemon, 7004, text, sizeof(text)), "7004");
+	world_wait(&world, 61000); /* names are asked for again */
+	write_users(path, "....");
+	assert_string_equal(gp_user_name(&world.daemon, 7004, text, sizeof(text)), "bob");
+	assert_in_range(lines_read, 1, 4 + 5);
+	gp_owner_passwd_path = before;
+	unlink(path);
+}
+
 /* A disk that takes its time is not waited for. */
 int __wrap_fsync(int fd); // NOLINT: the linker's name
 
@@ -483,6 +551,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_metrics_file, begin, end),
 		cmocka_unit_test_setup_teardown(test_metrics_file_lives, begin, end),
 		cmocka_unit_test_setup_teardown(test_user_names, begin, end),
+		cmocka_unit_test_setup_teardown(test_many_users, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

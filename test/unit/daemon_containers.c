@@ -16,9 +16,12 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "daemon/cgroup.h"
+#include "daemon/sandbox.h"
 #include "test/unit/daemon_world.h"
 
 #define USER    12345u
+#define LOW     12347u
 #define ALL     UINT64_MAX
 #define FAILED  250 /* exit status: the shape cannot be made here */
 #define NICE    (1ull << 23)
@@ -32,7 +35,7 @@ static int begin(void **state)
 	(void)state;
 	if (getuid())
 		return 0;
-	world_begin(&world, "[ceiling]\ndefault = 40\nuser.12345 = 60\ngroup.22345 = 80\n");
+	world_begin(&world, "[ceiling]\ndefault = 40\nuser.12345 = 60\nuser.12347 = 20\ngroup.22345 = 80\n");
 	return chmod(world.folder, 0755);
 }
 
@@ -50,6 +53,7 @@ struct shape {
 	uint64_t capabilities; /* at most; effective and permitted */
 	bool ambient;          /* and handed on to programs */
 	bool is_group;         /* member of 22345 */
+	bool is_sandbox;       /* a program that is set-user-ID root makes the namespaces for that user */
 };
 
 static int set_capabilities(uint64_t wanted, bool ambient)
@@ -86,7 +90,8 @@ static void take_shape(const struct shape *shape)
 	pid_t child;
 	int status;
 
-	if (setgroups(1, &group) || (shape->unshare && unshare(shape->unshare)))
+	if (setgroups(1, &group) || (shape->is_sandbox && setresuid(shape->uid, 0, 0)) ||
+	    (shape->unshare && unshare(shape->unshare)))
 		_exit(FAILED);
 	if (shape->unshare & CLONE_NEWUSER) {
 		write_map("/proc/self/setgroups", "deny");
@@ -256,6 +261,10 @@ static void test_ceiling(void **state)
 		/* Who makes a container says which uid and which groups its processes have. */
 		{ { .uid = USER, .unshare = CLONE_NEWPID }, 40 },
 		{ { .uid = USER + 1, .unshare = CLONE_NEWPID, .is_group = true }, 40 },
+		/* A user makes no container, and keeps the line that the administrator wrote for him. */
+		{ { .uid = USER, .unshare = CLONE_NEWPID, .is_sandbox = true }, 60 },
+		{ { .uid = LOW, .unshare = CLONE_NEWPID, .is_sandbox = true }, 20 },
+		{ { .uid = LOW, .unshare = CLONE_NEWPID }, 40 },
 	};
 
 	(void)state;
@@ -311,6 +320,89 @@ static int stay(const struct shape *shape)
 
 	(void)shape;
 	return recv(fd, &byte, 1, 0) < 0; /* until we are told to go */
+}
+
+static pid_t begin_staying(const struct shape *shape)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		alarm(60);
+		take_shape(shape);
+		_exit(stay(shape));
+	}
+	return child;
+}
+
+static void end_staying(pid_t *children, int count)
+{
+	while (world.daemon.peers)
+		gp_peer_close(&world.daemon, world.daemon.peers, NULL);
+	world_step(&world);
+	for (int i = 0; i < count; i++)
+		waitpid(children[i], NULL, 0);
+}
+
+/* However many sandboxes a user starts, they are his; and a container's processes with his uid are not. */
+static void test_sandboxes(void **state)
+{
+	static const struct shape sandbox = { .uid = USER, .unshare = CLONE_NEWPID, .is_sandbox = true };
+	static const struct shape other = { .uid = USER, .unshare = CLONE_NEWPID };
+	uint32_t users = 0, containers = 0;
+	pid_t children[5];
+
+	(void)state;
+	if (getuid())
+		skip();
+	for (int i = 0; i < 5; i++)
+		children[i] = begin_staying(i < 3 ? &sandbox : &other);
+	while (world.daemon.peer_count < 5)
+		world_wait(&world, 1);
+	for (const struct gp_peer *peer = world.daemon.peers; peer; peer = peer->next) {
+		users += peer->account == USER;
+		containers += gp_owner_is_container(peer->account);
+	}
+	end_staying(children, 5);
+	assert_int_equal(users, 3);
+	assert_int_equal(containers, 2);
+}
+
+/* By the text of /proc/PID/cgroup: version 1, both, version 2, a daemon in a cgroup namespace of its own. */
+static void test_cgroups(void **state)
+{
+	static const struct {
+		const char *text;
+		bool is_session;
+	} cases[] = {
+		{ "0::/user.slice/user-1000.slice/session-3.scope\n", true },
+		{ "0::/user.slice/user-1000.slice/user@1000.service/app.slice/docker-12.scope\n", true },
+		{ "4:memory:/\n1:name=systemd:/user.slice/user-1000.slice/session-3.scope\n0::/\n", true },
+		{ "4:memory:/user.slice/user-1000.slice\n0::/\n", true },
+		{ "0::/../../user.slice/user-1000.slice/session-3.scope\n", true },
+		{ "0::/system.slice/docker-0123.scope\n", false },
+		{ "12:pids:/docker/0123\n1:name=systemd:/docker/0123\n0::/\n", false },
+		{ "0::/machine.slice/libpod-0123.scope/container\n", false },
+		{ "0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1.slice/cri-containerd-2.scope\n",
+		  false },
+		{ "11:devices:/kubepods/besteffort/pod1/2\n", false },
+		{ "0::/../../kubepods/pod1/2\n", false },
+		{ "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n", false },
+		{ "8:freezer:/slurm/uid_1000/job_7/step_0\n", false },
+		{ "0::/\n", false },
+		{ "", false },
+		/* A container may give the groups in it any name. */
+		{ "0::/docker/0123/user.slice/user-1000.slice/session-3.scope\n", false },
+		{ "0::/user.slicer/x\n", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char paths[GP_CGROUP_TEXT];
+
+		gp_cgroup_parse(cases[i].text, paths, sizeof(paths));
+		if (gp_sandbox_is_session(paths) != cases[i].is_session)
+			fail_msg("%s", cases[i].text);
+	}
 }
 
 static void test_account(void **state)
@@ -407,6 +499,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ceiling, begin, end),
 		cmocka_unit_test_setup_teardown(test_other_clients, begin, end),
 		cmocka_unit_test_setup_teardown(test_account, begin, end),
+		cmocka_unit_test_setup_teardown(test_sandboxes, begin, end),
+		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test_setup_teardown(test_rootless, begin, end),
 		cmocka_unit_test(test_parse),
 	};

@@ -112,6 +112,8 @@ static void test_second_user(void **state)
 	assert_int_equal(cost(daemon), 32 * GIVEN);
 	queues[0].device_next = &queues[1];
 	assert_int_equal(cost(daemon), GIVEN);
+	daemon->devices->close_prior_ns = daemon->devices->open_prior_ns = 20 * GIVEN; /* two of his accounts, before */
+	assert_int_equal(cost(daemon), GIVEN);
 	add(daemon, 5, 250000, 8);
 	assert_int_equal(cost(daemon), 250000);
 	free(clients);
@@ -154,6 +156,49 @@ static void test_what_is_kept(void **state)
 	add(daemon, 5, 360000, 10);
 	gp_cost_save(daemon);
 	assert_true(gp_cost_is_known(daemon->devices));
+	machine_free(daemon);
+}
+
+/* One user with two accounts against root, or one account and what an earlier daemon saved: neither decides. */
+static void test_outvoted(void **state)
+{
+	struct gp_daemon *daemon = machine_new();
+
+	(void)state;
+	add(daemon, 0, 100000, 10);
+	add(daemon, 66, 5100000, 100);
+	assert_in_range(cost(daemon), 100000, GIVEN);
+	add(daemon, 67, 5100000, 100);
+	assert_int_equal(cost(daemon), 400000); /* four times root's */
+	gp_cost_save(daemon);
+	daemon = machine_again(daemon);
+	assert_int_equal(cost(daemon), 400000);
+	add(daemon, 5, 300000, 10);
+	add(daemon, 66, 5100000, 100);
+	assert_in_range(cost(daemon), GIVEN, 300000);
+	machine_free(daemon);
+}
+
+/* What an earlier daemon saved has no vote beside what users' transactions show. */
+static void test_saved_has_no_vote(void **state)
+{
+	static const uint64_t hostile[] = { 1, 20000000 };
+	struct gp_daemon *daemon = machine_new();
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		daemon->devices->close_prior_ns = daemon->devices->open_prior_ns = i ? 32 * GIVEN : GIVEN / 32;
+		memset(&daemon->devices->cost, 0, sizeof(daemon->devices->cost));
+		add(daemon, 5, 300000, 10);
+		add(daemon, 66, hostile[i], 100);
+		assert_in_range(cost(daemon), GIVEN, 300000);
+		add(daemon, 6, 310000, 10);
+		add(daemon, 67, hostile[i], 100);
+		assert_in_range(cost(daemon), GIVEN, 310000);
+	}
+	/* A backend that assumes nothing: the cheaper of the two in the middle. */
+	daemon->devices->info.close_ns = daemon->devices->info.open_ns = 0;
+	assert_int_equal(cost(daemon), 310000);
 	machine_free(daemon);
 }
 
@@ -217,6 +262,7 @@ int main(void)
 		cmocka_unit_test(test_alone),         cmocka_unit_test(test_hostile_among_others),
 		cmocka_unit_test(test_second_user),   cmocka_unit_test(test_what_is_kept),
 		cmocka_unit_test(test_poisoned_file), cmocka_unit_test(test_cannot_be_kept),
+		cmocka_unit_test(test_outvoted),      cmocka_unit_test(test_saved_has_no_vote),
 	};
 
 	return cmocka_run_group_tests_name("daemon_costs", tests, NULL, NULL);

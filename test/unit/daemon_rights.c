@@ -4,9 +4,15 @@
  * hour. A daemon that waits fails these tests by never ending them. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "lib/closer.h"
 #include "test/unit/daemon_world.h"
@@ -14,8 +20,20 @@
 #define PASSRIGHTS 83 /* SO_PASSRIGHTS, Linux 6.16 */
 #define LINGER_S   3600
 
+#define USER       4001u
+#define USER_WAITS 64u /* files of one user that wait for a thread */
+#define USER_FILES 200
+
 static struct world world;
 static struct agent good, bad;
+static sem_t go_on;
+static bool holds; /* threads that are to end with a descriptor wait */
+
+int close_range(unsigned int first, unsigned int last, int flags)
+{
+	while (__atomic_load_n(&holds, __ATOMIC_SEQ_CST) && sem_wait(&go_on)) {}
+	return (int)syscall(SYS_close_range, first, last, flags);
+}
 
 /* Where the kernel can refuse descriptors it is told not to: as before 6.16. */
 static int begin_old(void **state)
@@ -60,7 +78,7 @@ static ssize_t send_files(int to, const int *fds, size_t count)
 
 	assert_true(count <= 4);
 	memcpy(CMSG_DATA(&control.head), fds, count * sizeof(int));
-	return sendmsg(to, &packet, 0);
+	return sendmsg(to, &packet, MSG_NOSIGNAL);
 }
 
 /* A connection whose other end does not read: closing it takes an hour. The other end is left in ret_other. */
@@ -72,6 +90,8 @@ static int lingerer(int *ret_other)
 	static const char junk[65536];
 	int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	/* A larger buffer might yet take all that is sent. */
+	assert_int_equal(setsockopt(door, SOL_SOCKET, SO_RCVBUF, &(int){ 4096 }, sizeof(int)), 0);
 	assert_int_equal(bind(door, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(door, 1), 0);
 	assert_int_equal(getsockname(door, (struct sockaddr *)&address, &size), 0);
@@ -167,12 +187,13 @@ static void test_turned_away(void **state)
 	world.daemon.peer_count -= 1000;
 }
 
-/* Very many of them: then nobody is let in, until some are closed. Who is there goes on. */
+/* Very many of them, and nobody closes them: then nobody is let in, until some are closed. Who is there goes on. */
 static void test_many(void **state)
 {
 	int other[16], fd, peer;
 
 	(void)state;
+	__atomic_store_n(&holds, true, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < 1024; i++) {
 		peer = world_connect(&world);
 		fd = i < 16 ? lingerer(&other[i]) : dup(0);
@@ -186,6 +207,8 @@ static void test_many(void **state)
 	world_step(&world);
 	assert_int_not_equal(world.daemon.listen.timer.at_ns, 0);
 	assert_int_equal(world.daemon.peer_count, 2);
+	__atomic_store_n(&holds, false, __ATOMIC_SEQ_CST);
+	sem_post(&go_on);
 	for (int i = 0; i < 16; i++)
 		close(other[i]);
 	wait_closed();
@@ -193,6 +216,94 @@ static void test_many(void **state)
 		world_wait(&world, 10);
 	close(peer);
 	world_step(&world);
+}
+
+/* A process of that user sends so many sockets that linger, one a connection, and stays. */
+static pid_t begin_sending(uid_t uid, int count)
+{
+	int ready[2], go[2], other, fd, peer;
+	char byte;
+	pid_t child;
+
+	assert_int_equal(chmod(world.folder, 0755), 0);
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (!child) {
+		alarm(60);
+		assert_int_equal(setresuid(uid, uid, uid), 0);
+		for (int i = 0; i < count; i++) {
+			fd = lingerer(&other);
+			assert_int_equal(pipe(go), 0);
+			if (!fork()) { /* its end lets nothing linger: only what it has sent does */
+				close(go[1]);
+				while (read(go[0], &byte, 1)) {} /* until it is the only one that has it */
+				peer = world_connect(&world);
+				send_files(peer, &fd, 1);
+				recv(peer, &byte, 1, 0); /* until the daemon hangs up */
+				_exit(0);
+			}
+			close(fd);
+			close(go[0]);
+			close(go[1]);
+			wait(NULL);
+		}
+		close(ready[1]);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(fcntl(ready[0], F_SETFL, O_NONBLOCK), 0);
+	while (read(ready[0], &byte, 1)) /* it closes its end */
+		world_wait(&world, 1);
+	close(ready[0]);
+	return child;
+}
+
+/* The answer to PING of such a user; 0: refused. */
+static size_t ping_as(uid_t uid)
+{
+	struct gp_control_request ping = world_request(GP_CONTROL_PING);
+	_Alignas(8) char text[1024];
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		int fd;
+
+		alarm(60);
+		assert_int_equal(setresuid(uid, uid, uid), 0);
+		fd = world_connect(&world);
+		send(fd, &ping, sizeof(ping), MSG_NOSIGNAL);
+		_exit(recv(fd, text, sizeof(text), 0) > 0 && ((struct gp_wire_header *)text)->type != GP_WIRE_REFUSED);
+	}
+	while (!waitpid(child, &status, WNOHANG))
+		world_wait(&world, 1);
+	return WIFEXITED(status) ? (size_t)WEXITSTATUS(status) : 0;
+}
+
+/* Two users send far more of them than may wait: they are turned away, and nobody else is. No more wait than may,
+ * though each of them would linger for an hour. */
+static void test_two_users(void **state)
+{
+	pid_t children[2];
+
+	(void)state;
+	if (getuid())
+		skip();
+	for (uint32_t i = 0; i < 2; i++)
+		children[i] = begin_sending(USER + i, USER_FILES);
+	while (gp_close_pending() > 2 * USER_WAITS)
+		world_wait(&world, 1); /* hanging is the failure */
+	assert_int_equal(ping_as(USER), 0);
+	assert_int_equal(ping_as(USER + 1), 0);
+	assert_int_equal(ping_as(USER + 2), 1);
+	assert_int_equal(ping_as(0), 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+	}
+	wait_closed();
+	assert_int_equal(ping_as(USER), 1);
 }
 
 /* None is kept, several in a packet or after others that bring none. */
@@ -245,9 +356,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_behind_nothing, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_turned_away, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_many, begin_old, end),
+		cmocka_unit_test_setup_teardown(test_two_users, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_none_kept, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_not_sent, begin, end),
 	};
 
+	sem_init(&go_on, 0, 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

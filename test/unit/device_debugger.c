@@ -25,11 +25,11 @@
 #define HOUR_NS 3600000000000ull
 
 static sem_t hung, let_go, done, attached;
-static sem_t looked;                   /* a thread has looked for work and waits, or has tried to attach */
-static sem_t back;                     /* the thread whose call hung has nothing more to do */
-static __thread bool has_hung;         /* this thread */
-static uint32_t told;                  /* the mechanism of the last one attached to */
-static int enabled, disabled, cleared; /* calls */
+static sem_t looked;                           /* a thread has looked for work and waits, or has tried to attach */
+static sem_t back;                             /* the thread whose call hung has nothing more to do */
+static __thread bool has_hung;                 /* this thread */
+static uint32_t told;                          /* the mechanism of the last one attached to */
+static int enabled, disabled, cleared, opened; /* calls */
 static bool has_debugger[HOLDING + 2];
 static bool is_closed[8];       /* by queue, in the driver */
 static void (*at_malloc)(void); /* before the next one of the debugger's */
@@ -106,6 +106,7 @@ int gp_kfd_trap_change(int fd, pid_t pid, struct gp_device_change *changes, uint
 		sem_post(&hung);
 		sem_wait(&let_go);
 	}
+	__atomic_fetch_add(&opened, changes[0].open, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < count; i++)
 		__atomic_store_n(&is_closed[changes[i].queue_id], !changes[i].open, __ATOMIC_SEQ_CST);
 	return 0;
@@ -155,7 +156,7 @@ static int begin(void **state)
 	gp_kfd_debugger_end_ns = HOUR_NS;
 	memset(has_debugger, 0, sizeof(has_debugger));
 	memset(is_closed, 0, sizeof(is_closed));
-	enabled = disabled = cleared = 0;
+	enabled = disabled = cleared = opened = 0;
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return gp_kfd_debugger_create(&backend, &debugger, &error);
 }
@@ -403,14 +404,61 @@ static void test_removed(void **state)
 	assert_int_equal(sem_trywait(&done), -1);
 }
 
+/* Queues that their agent calls closed come and go while a call hangs, without an order: the jobs that open them stay
+ * few, and then all queues are opened at once. Until few wait, each of them is opened. */
+static void test_flood_of_removed(void **state)
+{
+	struct gp_device_client client = begin_hanging(1);
+
+	(void)state;
+	for (int i = 0; i < 64; i++)
+		leave(&client, 7);
+	let_go_all(1, &done);
+	while (__atomic_load_n(&opened, __ATOMIC_SEQ_CST) < 64) /* hanging is the failure */
+		usleep(1000);
+	assert_int_equal(disabled, 0);
+	apply(&client);
+	sem_wait(&hung);
+	opened = 0;
+	for (int i = 0; i < 10000; i++)
+		leave(&client, (uint32_t)i % 8);
+	let_go_all(1, &done);
+	sem_wait(&attached);
+	sem_wait(&attached);
+	assert_int_equal(told, GP_MECHANISM_DEBUGGER);
+	assert_int_equal(disabled, 1);
+	detach_all(&client, 1);
+	assert_in_range(opened, 0, 64);
+	assert_int_equal(disabled, 2);
+}
+
+/* The same where the agent said before that its runtime is disabled: nobody attaches again. */
+static void test_removed_after_disabled(void **state)
+{
+	struct gp_device_client client = begin_hanging(1);
+
+	(void)state;
+	enabled = 0;
+	gp_kfd_debugger_detach(debugger, &client, false);
+	for (int i = 0; i < 1000; i++)
+		leave(&client, (uint32_t)i % 8);
+	let_go_all(1, &done);
+	sem_wait(&attached);
+	assert_int_equal(told, GP_MECHANISM_NONE);
+	detach_all(&client, 1);
+	assert_int_equal(enabled, 0);
+	assert_int_equal(opened, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { TEST(test_hanging),       TEST(test_gone_meanwhile),
-					    TEST(test_came_back),     TEST(test_flood),
-					    TEST(test_gone_again),    TEST(test_holding_user),
-					    TEST(test_holding_users), TEST(test_removed),
+	const struct CMUnitTest tests[] = { TEST(test_hanging),          TEST(test_gone_meanwhile),
+					    TEST(test_came_back),        TEST(test_flood),
+					    TEST(test_gone_again),       TEST(test_holding_user),
+					    TEST(test_holding_users),    TEST(test_removed),
+					    TEST(test_flood_of_removed), TEST(test_removed_after_disabled),
 					    TEST(test_left_behind) };
 
 	sem_init(&hung, 0, 0);

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -16,6 +18,8 @@
 #define FINE   3
 
 static sem_t let_go, closed;
+static sem_t memory_go;
+static void *sticky;   /* memory whose file somebody has locked */
 static int first_fine; /* descriptors from here on close at once */
 
 int close(int fd)
@@ -27,6 +31,58 @@ int close(int fd)
 	r = (int)syscall(SYS_close, fd);
 	sem_post(&closed);
 	return r;
+}
+
+int madvise(void *memory, size_t size, int advice)
+{
+	if (memory == __atomic_load_n(&sticky, __ATOMIC_SEQ_CST))
+		while (sem_wait(&memory_go)) {}
+	return (int)syscall(SYS_madvise, memory, size, advice);
+}
+
+static void *map(int *ret_fd)
+{
+	char *memory;
+
+	*ret_fd = memfd_create("memory", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(*ret_fd, 4096), 0);
+	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, *ret_fd, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	memory[0] = 1;
+	return memory;
+}
+
+static blkcnt_t blocks(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_blocks;
+}
+
+/* Memory whose user holds the lock of its file is not waited for, and counts as his; another user's is given back. */
+static void test_memory(void **state)
+{
+	int fds[2];
+	void *first = map(&fds[0]), *second = map(&fds[1]);
+
+	(void)state;
+	__atomic_store_n(&sticky, first, __ATOMIC_SEQ_CST);
+	gp_unmap_elsewhere(first, 4096, 1001);
+	gp_unmap_elsewhere(second, 4096, 1002);
+	while (gp_unmap_pending_of(1002))
+		usleep(1000);
+	assert_int_equal(blocks(fds[1]), 0);
+	assert_int_not_equal(blocks(fds[0]), 0);
+	assert_int_equal(gp_unmap_pending_of(1001), 1);
+	assert_int_equal(gp_close_pending(), 0);
+	sem_post(&memory_go);
+	while (gp_unmap_pending())
+		usleep(1000);
+	assert_int_equal(blocks(fds[0]), 0);
+	__atomic_store_n(&sticky, NULL, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < 2; i++)
+		syscall(SYS_close, fds[i]);
 }
 
 static void test_users(void **state)
@@ -60,9 +116,10 @@ static void test_users(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_users) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_users), cmocka_unit_test(test_memory) };
 
 	sem_init(&let_go, 0, 0);
 	sem_init(&closed, 0, 0);
+	sem_init(&memory_go, 0, 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
