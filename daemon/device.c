@@ -62,6 +62,7 @@ void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, c
 
 void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why)
 {
+	device->is_hung = false; /* another reason: it stays stopped when a call comes back */
 	if (device->stopped && !device->claim.is_why)
 		return;
 	gp_log("GPU %u: the daemon stops scheduling it and opens every gate: %s", device->info.gpu_id, why);
@@ -79,7 +80,7 @@ void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
 	if (!device->stopped)
 		return;
 	gp_log("GPU %u: the daemon schedules it again", device->info.gpu_id);
-	device->stopped = device->claim.is_why = false;
+	device->stopped = device->claim.is_why = device->is_hung = false;
 	device->stopped_why[0] = '\0';
 	gp_sched_device_start(daemon->sched, device->core, gp_daemon_now_ns(daemon));
 	gp_metrics_changed(daemon);

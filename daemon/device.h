@@ -69,6 +69,7 @@ struct gp_device_entry {
 	uint32_t learned;
 	uint64_t trouble_ns; /* plan.c: when to check a call into the driver that did not come back; 0: never */
 	bool stopped;
+	bool is_hung; /* stopped for a call into the driver that has not come back, and for nothing else */
 	char stopped_why[GP_WHY_TEXT];
 	struct gp_claim claim;
 	uint64_t orders, order_failures;
@@ -86,6 +87,8 @@ enum gp_report_kind {
 	GP_REPORT_DONE,
 	GP_REPORT_MECHANISM,
 	GP_REPORT_FAILED,
+	GP_REPORT_HANGS,
+	GP_REPORT_BACK,
 	GP_REPORT_SLICED,
 	GP_REPORT_GROUPED,
 	GP_REPORT_UNGROUPED,

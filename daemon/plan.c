@@ -396,6 +396,13 @@ static void plan_host_failed(void *context, uint32_t gpu_id, const char *why)
 	plan_tell(context, &(struct gp_device_report){ .kind = GP_REPORT_FAILED, .gpu_id = gpu_id }, why);
 }
 
+static void plan_host_hangs(void *context, uint32_t gpu_id, bool hangs)
+{
+	plan_tell(context,
+		  &(struct gp_device_report){ .kind = hangs ? GP_REPORT_HANGS : GP_REPORT_BACK, .gpu_id = gpu_id },
+		  "a call into the driver does not come back");
+}
+
 static void plan_host_slice(void *context, uint64_t tag, const struct gp_device_slice *slice)
 {
 	plan_tell(context, &(struct gp_device_report){ .kind = GP_REPORT_SLICED, .tag = tag, .slice = *slice }, "");
@@ -426,6 +433,7 @@ void gp_carry_host(struct gp_daemon *daemon, struct gp_device_host *ret_host)
 					     .done = plan_host_done,
 					     .mechanism = plan_host_mechanism,
 					     .failed = plan_host_failed,
+					     .hangs = plan_host_hangs,
 					     .slice = gp_slicing_ask_agent,
 					     .sliced = plan_host_slice,
 					     .counted = plan_host_counted,
@@ -483,8 +491,10 @@ static void plan_hand_over(struct gp_daemon *daemon, const struct gp_device_entr
 		struct gp_client *client = daemon->clients[i];
 
 		if (client && client->device.mechanism == device->info.mechanism &&
-		    plan_client_is_on(client, (uint32_t)(device - daemon->devices)))
+		    plan_client_is_on(client, (uint32_t)(device - daemon->devices))) {
+			client->device.is_handed_over = device->is_hung;
 			gp_client_mechanism(daemon, client, device->info.fallback, why);
+		}
 	}
 }
 
@@ -494,6 +504,45 @@ static void plan_hand_over(struct gp_daemon *daemon, const struct gp_device_entr
 bool gp_carry_has_reports(const struct gp_daemon *daemon)
 {
 	return __atomic_load_n(&daemon->inbox.reports, __ATOMIC_RELAXED);
+}
+
+static bool plan_client_is_on_hung(const struct gp_daemon *daemon, const struct gp_client *client)
+{
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		if (daemon->devices[i].is_hung && plan_client_is_on(client, i))
+			return true;
+	return false;
+}
+
+/* The clients that were handed over, unless another of their devices hangs. */
+static void plan_take_back(struct gp_daemon *daemon, const struct gp_device_entry *device)
+{
+	for (uint32_t i = 0; i < daemon->client_top; i++) {
+		struct gp_client *client = daemon->clients[i];
+
+		if (!client || !client->device.is_handed_over || plan_client_is_on_hung(daemon, client))
+			continue;
+		client->device.is_handed_over = false;
+		gp_client_mechanism(daemon, client, device->info.mechanism, "the call into the driver has come back");
+	}
+}
+
+static void plan_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const struct gp_device_report *report)
+{
+	bool was_scheduled = !device->stopped || device->is_hung;
+
+	gp_device_stop(daemon, device, report->why);
+	device->is_hung = report->kind == GP_REPORT_HANGS && was_scheduled;
+	plan_hand_over(daemon, device, report->why);
+}
+
+/* The call that hung has come back, and the backend has undone what it changed. */
+static void plan_back(struct gp_daemon *daemon, struct gp_device_entry *device)
+{
+	gp_log("GPU %u: the call into the driver has come back; what it changed is undone", device->info.gpu_id);
+	if (device->is_hung)
+		gp_device_start(daemon, device);
+	plan_take_back(daemon, device);
 }
 
 void gp_carry_inbox(struct gp_daemon *daemon)
@@ -513,12 +562,14 @@ void gp_carry_inbox(struct gp_daemon *daemon)
 		device = gp_device_find(daemon, report->gpu_id);
 		if (report->kind == GP_REPORT_DONE)
 			plan_done(daemon, report);
-		else if (report->kind == GP_REPORT_MECHANISM && client)
+		else if (report->kind == GP_REPORT_MECHANISM && client) {
+			client->device.is_handed_over = false;
 			gp_client_mechanism(daemon, client, report->mechanism, report->why);
-		else if (report->kind == GP_REPORT_FAILED && device) {
-			gp_device_stop(daemon, device, report->why);
-			plan_hand_over(daemon, device, report->why);
-		} else if (report->kind == GP_REPORT_SLICED && client)
+		} else if ((report->kind == GP_REPORT_FAILED || report->kind == GP_REPORT_HANGS) && device)
+			plan_stop(daemon, device, report);
+		else if (report->kind == GP_REPORT_BACK && device)
+			plan_back(daemon, device);
+		else if (report->kind == GP_REPORT_SLICED && client)
 			gp_slicing_answer(daemon, client, report->slice.slot, report->slice.generation,
 					  report->slice.slice_us, report->slice.result);
 		else if (report->kind == GP_REPORT_GROUPED && client)

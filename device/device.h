@@ -78,7 +78,10 @@ struct gp_device_client {
 	uint32_t flags;      /* GP_HELLO_… */
 	uint32_t mechanisms; /* GP_MECHANISM_BITs of its agent; 0: it has no agent (unmanaged) */
 	uint32_t mechanism;  /* the present one; only the daemon writes it, after host->mechanism */
-	void *backend;       /* the backend's own */
+	/* It gets its mechanism back when the call into the driver that hangs comes back; its groups are followed
+	 * meanwhile. */
+	bool is_handed_over;
+	void *backend; /* the backend's own */
 };
 
 struct gp_device_change {
@@ -144,6 +147,9 @@ struct gp_device_host {
 	void (*mechanism)(void *daemon, uint64_t client_tag, uint32_t mechanism, const char *why);
 	/* From any thread: the device was reset or a preemption failed: the daemon stops scheduling it. */
 	void (*failed)(void *daemon, uint32_t gpu_id, const char *why);
+	/* From any thread: a call into the driver does not come back: the daemon stops scheduling the device. Or that
+	 * call has come back, and what it changed is undone: the daemon schedules the device again. */
+	void (*hangs)(void *daemon, uint32_t gpu_id, bool hangs);
 	/* Asks the client's agent to set a slice; the agent answers the daemon. 0 or -errno. */
 	int (*slice)(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);
 	/* From any thread: the outcome of a slice. */

@@ -32,7 +32,7 @@
 /* So long without a call of the program's to the driver: setting up has thousands of calls; chosen. */
 #define WORK_QUIET_NS  50000000u
 #define WORK_SETUP_NS  1000000000u  /* setting up lasts no longer than this after the first kernel; chosen */
-#define WORK_START_NS  10000000000u /* and, without a kernel, no longer than this in all; chosen */
+#define WORK_START_NS  10000000000u /* and, without a kernel, no longer than this after a call; chosen */
 #define WORK_STILL_NS  500000000u   /* open without progress for so long: the agent enables it again; chosen */
 #define WORK_STILL_MAX 64000000000u
 #define WORK_ENTRY_NS  500u /* no program puts entries faster; a launch takes 3.3 µs on an H200 */
@@ -400,6 +400,7 @@ static void work_block(struct gp_slot *slot, bool is_held)
 /* A context must not be gated before it has run a kernel and has been without work since, nor while its program still
  * sets it up: that is some fifty small pieces of work one after the other, and each would wait for a turn. A kernel
  * that has run also shows that the group was scheduled: before that, RM does not disable. */
+#define WORK_START_MAX_NS 60000000000u /* nor than this in all: a program that calls all the time; chosen */
 static void work_start(struct gp_slot *slot, uint64_t now_ns)
 {
 	struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
@@ -409,7 +410,8 @@ static void work_start(struct gp_slot *slot, uint64_t now_ns)
 		return;
 	if (group->ran_ns ? now_ns - group->ran_ns < WORK_SETUP_NS &&
 				    (now_ns < called_ns + WORK_QUIET_NS || slot->written > slot->completed) :
-			    now_ns - group->begun_ns < WORK_START_NS)
+			    now_ns < (called_ns > group->begun_ns ? called_ns : group->begun_ns) + WORK_START_NS &&
+				    now_ns - group->begun_ns < WORK_START_MAX_NS)
 		return;
 	slot->starting = false;
 	gp_log2("nvidia: it has started: queue, us", slot->queue_id, (int64_t)((now_ns - group->begun_ns) / 1000u));

@@ -208,6 +208,11 @@ NAMED_AIMS = (
         ),
     ),
     (
+        "rate-latency",
+        "batch has its aged turns, at least 0.4 % (5 ms a second are 0.5 %)",
+        lambda f: at_least(get(f, "rate-latency", "kept"), 0.4),
+    ),
+    (
         "rate-balanced",
         "all requests served, p50 at most 250 µs above alone",
         lambda f: both(

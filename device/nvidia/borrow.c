@@ -356,11 +356,18 @@ static void borrow_taken(void *context, struct gp_lane *lane, struct gp_worker_j
 }
 
 /* A call that was given up has returned. The daemon has opened the gates by other means meanwhile; this thread undoes
- * everything that it had changed. */
+ * everything that it had changed. Then the daemon may schedule the GPU again: the driver was only slow, as when it ends
+ * the objects of a large program that was killed. */
 static void borrow_back(void *context, struct gp_lane *lane)
 {
+	struct borrow_gpu *gpu = (struct borrow_gpu *)lane;
+	const struct gp_device_host *host;
+
 	(void)context;
-	borrow_restore((struct borrow_gpu *)lane, 0, true);
+	borrow_restore(gpu, 0, true);
+	host = borrow_begin_telling(gpu->borrow);
+	host->hangs(host->daemon, gpu->gpu_id, false);
+	borrow_end_telling(gpu->borrow);
 }
 
 static struct borrow_gpu *borrow_gpu(struct gp_nvidia_borrow *borrow, uint32_t gpu_id)
@@ -371,9 +378,11 @@ static struct borrow_gpu *borrow_gpu(struct gp_nvidia_borrow *borrow, uint32_t g
 	return NULL;
 }
 
-/* Whether the GPU's thread hangs; reports that once. While it hangs it gets no more jobs. */
+/* Whether the GPU's thread hangs; reports that once. While it hangs it gets no more jobs. The report cannot come after
+ * that of borrow_back(), which waits for the telling. */
 static bool borrow_hangs(struct borrow_gpu *gpu)
 {
+	const struct gp_device_host *host = borrow_begin_telling(gpu->borrow);
 	bool hangs, is_new;
 
 	gp_worker_lock(gpu->borrow->worker);
@@ -381,7 +390,8 @@ static bool borrow_hangs(struct borrow_gpu *gpu)
 	hangs = gpu->jobs.lane.is_left;
 	gp_worker_unlock(gpu->borrow->worker);
 	if (is_new)
-		borrow_tell_failed(gpu, "a call into the driver does not come back");
+		host->hangs(host->daemon, gpu->gpu_id, true);
+	borrow_end_telling(gpu->borrow);
 	return hangs;
 }
 

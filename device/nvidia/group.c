@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "device/nvidia/group.h"
 #include "lib/closer.h"
 #include "lib/living.h"
@@ -28,10 +27,12 @@ static struct gp_borrow_object group_object(const struct gp_borrow_group *group,
 	return (struct gp_borrow_object){ group->fd, group->client, object };
 }
 
+/* Once a program was killed, this may be the last reference to its file: then RM ends all of the program's objects
+ * within close(), which may take seconds. */
 void gp_nvidia_group_free(struct gp_borrow_group *group)
 {
 	if (group->fd >= 0)
-		close(group->fd);
+		gp_close_elsewhere(group->fd, group->owner);
 	free(group);
 }
 
@@ -44,11 +45,8 @@ static int group_look(struct gp_borrow_group *group, const struct gp_nvidia_lend
 	int r;
 
 	*ret_why = "its descriptor is no file of the NVIDIA driver";
-	if (!gp_nvidia_is_rm_file(group->fd, lender->by_name)) {
-		gp_close_elsewhere(group->fd, lender->owner);
-		group->fd = -1;
+	if (!gp_nvidia_is_rm_file(group->fd, lender->by_name))
 		return -EBADF;
-	}
 	*ret_why = "its group does not answer on its file";
 	r = gp_borrow_slice_get(&tsg, &us);
 	if (!r)
@@ -80,6 +78,7 @@ int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidi
 	}
 	*group = (struct gp_borrow_group){ .slot = wire->slot,
 					   .generation = wire->generation,
+					   .owner = lender->owner,
 					   .client = wire->client,
 					   .subdevice = wire->subdevice,
 					   .group = wire->group,

@@ -11,7 +11,8 @@ struct gp_borrow_group {
 	struct gp_borrow_group *next;
 	uint64_t tag;
 	uint32_t slot, generation;
-	int fd; /* the daemon's duplicate of the client's file */
+	uint32_t owner; /* the user of its process */
+	int fd;         /* the daemon's duplicate of the client's file */
 	uint32_t client, subdevice, group, channel_count;
 	uint32_t channels[GP_WIRE_CHANNEL_MAX];
 	uint32_t left[GP_WIRE_CHANNEL_MAX],
@@ -33,7 +34,7 @@ struct gp_nvidia_lender {
 /* Takes the file and asks RM whether the handles are what the agent says. 0, or -errno and a sentence. */
 int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidia_lender *lender,
 			 struct gp_borrow_group **ret_group, char *why, size_t why_size);
-void gp_nvidia_group_free(struct gp_borrow_group *group);
+void gp_nvidia_group_free(struct gp_borrow_group *group); /* does not wait for its file to close */
 /* Once, before the group is first closed: how the GPU puts it aside, as a sentence (ret_found stays as it is if RM does
  * not say). -EPROTO: RM answers, but not as a driver that the daemon knows. */
 int gp_nvidia_group_probe(struct gp_borrow_group *group, const char **ret_found);

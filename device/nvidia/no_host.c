@@ -15,6 +15,10 @@ static void no_host_failed(void *daemon, uint32_t gpu_id, const char *why)
 {
 	(void)daemon, (void)gpu_id, (void)why;
 }
+static void no_host_hangs(void *daemon, uint32_t gpu_id, bool hangs)
+{
+	(void)daemon, (void)gpu_id, (void)hangs;
+}
 static void no_host_sliced(void *daemon, uint64_t tag, const struct gp_device_slice *slice)
 {
 	(void)daemon, (void)tag, (void)slice;
@@ -35,6 +39,7 @@ static int no_host_ungrouped(void *daemon, uint64_t tag, const struct gp_device_
 const struct gp_device_host gp_nvidia_no_host = { .done = no_host_done,
 						  .mechanism = no_host_mechanism,
 						  .failed = no_host_failed,
+						  .hangs = no_host_hangs,
 						  .sliced = no_host_sliced,
 						  .counted = no_host_counted,
 						  .grouped = no_host_grouped,

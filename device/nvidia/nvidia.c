@@ -136,7 +136,7 @@ static void nvidia_detach(struct gp_backend *backend, struct gp_device_client *c
 static void nvidia_group(struct gp_backend *backend, struct gp_device_client *client, uint32_t gpu_id,
 			 const struct gp_wire_group *group)
 {
-	if (client->mechanism == GP_MECHANISM_BORROW)
+	if (client->mechanism == GP_MECHANISM_BORROW || client->is_handed_over)
 		gp_nvidia_borrow_group(backend->borrow, client, gpu_id, group);
 }
 

@@ -5,7 +5,7 @@
 
     gpreempt.priority("high")               # of the whole process
     gpreempt.hint(300)                      # GPU work comes in about 300 µs: less urgent work is put aside until then
-    with gpreempt.at("realtime"):           # for a while; also `async with`, and as a decorator
+    with gpreempt.at("realtime"):           # for a while; also `async with`, and as a decorator (`async def` too)
         ...
     application = gpreempt.WSGI(application)    # hints when a request arrives, long before its first kernel
     application = gpreempt.ASGI(application)
@@ -19,6 +19,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import functools
+import inspect
 import logging
 import math
 import os
@@ -234,6 +236,8 @@ class _Wishes:
 
     def leave(self, value: int) -> None:
         with self.lock:
+            if value not in self.active:
+                return  # begun before a fork
             self.active.remove(value)
             self._tell()
 
@@ -242,6 +246,15 @@ class _Wishes:
 
 
 _wishes = _Wishes()
+
+
+def _after_fork() -> None:
+    """In a child: other threads of the parent's are not here, so nobody would end their blocks or let their locks go."""
+    global _wishes  # pylint: disable=global-statement
+    _wishes, _library.lock = _Wishes(), threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class at(contextlib.ContextDecorator):  # pylint: disable=invalid-name # reads as a word: with gpreempt.at("high")
@@ -255,6 +268,23 @@ class at(contextlib.ContextDecorator):  # pylint: disable=invalid-name # reads a
         self._ahead_us = ahead_us
         if ahead_us is not None:
             _us(ahead_us)
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """The block is the function's body: of a coroutine until it ends, not only until it has been made."""
+        if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
+            raise TypeError(
+                "gpreempt.at() cannot decorate the generator %s, whose body runs in pieces; use `with gpreempt.at(...)` inside it"
+                % getattr(func, "__qualname__", func)
+            )
+        if not inspect.iscoroutinefunction(func):
+            return super().__call__(func)
+
+        @functools.wraps(func)
+        async def inner(*arguments: Any, **named: Any) -> Any:
+            async with self:
+                return await func(*arguments, **named)
+
+        return inner
 
     def __enter__(self) -> "at":
         _wishes.enter(self._value)
@@ -296,15 +326,15 @@ class WSGI:
 
     def __init__(
         self,
-        application: Callable[..., Iterable[bytes]],
+        app: Callable[..., Iterable[bytes]],
         ahead_us: float = AHEAD_US,
         when: Optional[Callable[[Environ], bool]] = None,
     ) -> None:
-        self.application, self._hinter = application, _Hinter(ahead_us, when)
+        self.app, self._hinter = app, _Hinter(ahead_us, when)
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         self._hinter.arrived(environ)
-        return self.application(environ, start_response)
+        return self.app(environ, start_response)
 
 
 class ASGI:
@@ -312,11 +342,11 @@ class ASGI:
 
     def __init__(
         self,
-        application: Callable[[Scope, Receive, Send], Awaitable[None]],
+        app: Callable[[Scope, Receive, Send], Awaitable[None]],
         ahead_us: float = AHEAD_US,
         when: Optional[Callable[[Scope], bool]] = None,
     ) -> None:
-        self.application, self._hinter = application, _Hinter(ahead_us, when)
+        self.app, self._hinter = app, _Hinter(ahead_us, when)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def receive_message() -> Message:
@@ -333,10 +363,10 @@ class ASGI:
         kind = scope.get("type")
         if kind == "http":
             self._hinter.arrived(scope)
-            await self.application(scope, receive, send)
+            await self.app(scope, receive, send)
         elif kind == "websocket":
-            await self.application(scope, receive_message, send)
+            await self.app(scope, receive_message, send)
         elif kind == "lifespan":
-            await self.application(scope, receive, send_started)
+            await self.app(scope, receive, send_started)
         else:
-            await self.application(scope, receive, send)
+            await self.app(scope, receive, send)

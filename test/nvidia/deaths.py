@@ -38,7 +38,7 @@ def starts_case(_):
                     if priority < 0:
                         client.work()
                 for priorities in groups:
-                    clients = [Client(machine, priority, starts=True) for priority in priorities]
+                    clients = [Client(machine, priority, starts="early" if keeps else True) for priority in priorities]
                     for client in clients:
                         until(client.is_ready, f"{what}: a program starts beside {len(machine.clients) - 1}")
                         client.has_run()

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FAKE_EXPORT __attribute__((visibility("default")))
@@ -36,7 +37,7 @@ static struct fake_rm_state *fake_state(void)
 	if (fd < 0)
 		return NULL;
 	at = mmap(NULL, sizeof(*rm), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
+	syscall(SYS_close, fd);
 	if (at != MAP_FAILED)
 		rm = at;
 	return rm;
@@ -174,7 +175,7 @@ static void fake_remove(uint32_t client, uint32_t handle)
 			fake_remove(client, rm->objects[i].handle);
 }
 
-/* What the kernel does when a process has ended. */
+/* What the kernel does when a process has ended and its file is open nowhere else. */
 static void fake_reap(void)
 {
 	char path[32];
@@ -183,7 +184,8 @@ static void fake_reap(void)
 		struct fake_rm_object *object = &rm->objects[i];
 
 		snprintf(path, sizeof(path), "/proc/%d", object->pid);
-		if (object->used && object->handle == object->client && access(path, F_OK) < 0)
+		if (object->used && object->handle == object->client && access(path, F_OK) < 0 &&
+		    !fake_rm_opens(object->file))
 			fake_remove(object->client, object->handle);
 	}
 }
@@ -374,11 +376,68 @@ static struct fake_rm_rule fake_rule(uint32_t command)
 	return found;
 }
 
+static uint64_t fake_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void fake_wait_teardown(void)
+{
+	while (fake_now_ns() < __atomic_load_n(&rm->busy_until_ns, __ATOMIC_ACQUIRE))
+		usleep(1000);
+}
+
+/* The last descriptor of an open file goes, wherever it is: all that was made on it ends within close(). */
+static void fake_teardown(uint32_t file)
+{
+	uint64_t until_ns = fake_now_ns() + rm->teardown_ms * 1000000ull;
+
+	fake_lock();
+	for (uint32_t i = 0; i < FAKE_RM_OBJECT_MAX; i++)
+		if (rm->objects[i].used && rm->objects[i].file == file &&
+		    rm->objects[i].handle == rm->objects[i].client)
+			fake_remove(rm->objects[i].client, rm->objects[i].handle);
+	rm->teardowns++;
+	if (rm->teardown_locks)
+		__atomic_store_n(&rm->busy_until_ns, until_ns, __ATOMIC_RELEASE);
+	fake_unlock();
+	while (fake_now_ns() < until_ns)
+		usleep(1000);
+}
+
+static bool fake_has_client(uint32_t file)
+{
+	for (uint32_t i = 0; i < FAKE_RM_OBJECT_MAX; i++)
+		if (rm->objects[i].used && rm->objects[i].file == file &&
+		    rm->objects[i].handle == rm->objects[i].client)
+			return true;
+	return false;
+}
+
+/* Looking for other descriptors takes long: only where a test is about it. Else fake_reap() does it. */
+FAKE_EXPORT int close(int fd)
+{
+	int before = errno;
+
+	if (fd > 2 && fake_state() && rm->teardown_ms && fake_kind(fd) == 'c') {
+		uint32_t file = (uint32_t)lseek(fd, 0, SEEK_CUR);
+
+		if (file && fake_has_client(file) && fake_rm_opens(file) == 1)
+			fake_teardown(file);
+	}
+	errno = before;
+	return (int)syscall(SYS_close, fd);
+}
+
 static int fake_answer(struct fake_rm_call *call, void *data, uint32_t file)
 {
 	struct gp_rm_control *control = data;
 	struct fake_rm_rule rule;
 
+	fake_wait_teardown();
 	fake_lock();
 	rule = fake_rule(call->command);
 	while (rule.how == FAKE_RM_HANG && (!rule.value || rule.value == (uint32_t)getpid())) {

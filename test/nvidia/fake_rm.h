@@ -3,7 +3,8 @@
  * A resource manager without a GPU: what the tests' fake knows, in a file that every process maps. The folder of
  * GPREEMPT_FAKE_RM holds it, and the files nvidiactl and nvidia0, nvidia1, … that clients open. The library answers the
  * ioctls on them, in whichever process they are called, by the rules of the real one: a client is reached on the open
- * file it was made on alone, sizes must be exact, children go with their parents, disables are counted.
+ * file it was made on alone and lives until that is closed everywhere, sizes must be exact, children go with their
+ * parents, disables are counted.
  */
 #ifndef GP_TEST_NVIDIA_FAKE_RM_H
 #define GP_TEST_NVIDIA_FAKE_RM_H
@@ -65,11 +66,18 @@ struct fake_rm_state {
 	uint32_t schedule_keeps; /* scheduling leaves what is disabled disabled */
 	uint32_t disabled_most;  /* of all channels, ever */
 	uint32_t saves_step;     /* so many more each time somebody asks */
-	uint32_t hanging;        /* calls that are not answered because of a rule */
-	uint32_t call_count;     /* all so far; the last FAKE_RM_CALL_MAX are in calls */
+	uint32_t teardown_ms;    /* how long the last close of a client's file takes */
+	uint32_t teardown_locks; /* calls of others wait for it */
+	uint64_t busy_until_ns;  /* until then it takes; CLOCK_MONOTONIC */
+	uint32_t teardowns;
+	uint32_t hanging;    /* calls that are not answered because of a rule */
+	uint32_t call_count; /* all so far; the last FAKE_RM_CALL_MAX are in calls */
 	struct fake_rm_rule rules[FAKE_RM_RULE_MAX];
 	struct fake_rm_object objects[FAKE_RM_OBJECT_MAX];
 	struct fake_rm_call calls[FAKE_RM_CALL_MAX];
 };
+
+/* How many descriptors refer to the open file of that number, in all processes. */
+uint32_t fake_rm_opens(uint32_t file);
 
 #endif

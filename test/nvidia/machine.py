@@ -125,6 +125,8 @@ class Client:
         machine.clients.append(self)
         if leaves:
             require(self.ask("leave") == "ok 0", "its first thread ends")
+        if starts == "early":
+            require(self.ask("early 1") == "ok 1", "the daemon hears of its group from the first channel on")
         if starts:
             self.say(f"start {PIECES}")
         else:

@@ -30,7 +30,7 @@ static int ctl = -1;
 static uint32_t client;
 static struct context contexts[CONTEXTS];
 static uint32_t context_count;
-static bool use_xfer, use_rights, use_dup;
+static bool use_xfer, use_rights, use_dup, use_early;
 
 static int rm_ioctl(uint32_t number, void *args, uint32_t size)
 {
@@ -195,9 +195,13 @@ static int context_make(struct context *context, uint32_t gpu)
 	if (!memory_map(context))
 		return -1;
 	context->group = group_add(context->device, GP_RM_ENGINE_GR0);
-	for (uint32_t i = 0; i < FAKE_GPU_CHANNELS; i++)
+	for (uint32_t i = 0; i < FAKE_GPU_CHANNELS; i++) {
 		context->channels[context->channel_count++] = channel_add(context->group, GP_RM_ENGINE_GR0, context, i);
-	context->compute = rm_alloc(context->channels[0], 0xcbc0, NULL, 0);
+		if (use_early && !i)
+			context->compute = rm_alloc(context->channels[0], 0xcbc0, NULL, 0);
+	}
+	if (!use_early)
+		context->compute = rm_alloc(context->channels[0], 0xcbc0, NULL, 0);
 	rm_alloc(context->channels[1], 0xcbc0, NULL, 0);
 	rm_control(context->group, GP_RM_GROUP_SCHEDULE, &schedule, 3);
 	context->copy_group = group_add(context->device, 9);
@@ -497,6 +501,9 @@ static bool channel_request(const struct request *request)
 	disable.channels[0] = context->channels[0];
 	if (request_is(request, "channel"))
 		answer((context->channels[context->channel_count++] = channel_add(context->group, 1, NULL, 0)) != 0);
+	else if (request_is(request, "member")) /* a channel whose work can be followed */
+		answer((context->channels[context->channel_count++] =
+				channel_add(context->group, GP_RM_ENGINE_GR0, context, FAKE_GPU_CHANNELS - 1u)) != 0);
 	else if (request_is(request, "again")) /* its last channel, which did not go */
 		answer(context->channel_count++);
 	else if (request_is(request, "schedule"))
@@ -604,6 +611,8 @@ static bool call_request(const struct request *request)
 		answer(use_xfer = request->a);
 	else if (request_is(request, "rename"))
 		answer(use_dup = request->a);
+	else if (request_is(request, "early")) /* a group is a queue from its first channel on, and grows */
+		answer(use_early = request->a);
 	else if (request_is(request, "rights"))
 		answer(use_rights = request->a);
 	else if (request_is(request, "kcmp"))

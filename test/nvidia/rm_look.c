@@ -6,6 +6,7 @@
  *   rule HOW COMMAND VALUE COUNT what is answered instead of the truth (fake_rm.h)
  *   saves STEP                   so many more context saves each time somebody asks
  *   clear                        no rules
+ *   teardown MS LOCKS            how long the last close of a client's file takes, and whether others' calls wait
  *   cilp MODE                    how kernels are stopped
  *   keeps 0|1                    whether scheduling leaves what is disabled disabled
  */
@@ -95,7 +96,7 @@ int main(int count, char **words)
 		look_groups(rm);
 		printf("\n}, \"calls\": [");
 		look_calls(rm);
-		printf("\n], \"disabled_most\": %u }\n", rm->disabled_most);
+		printf("\n], \"disabled_most\": %u, \"teardowns\": %u }\n", rm->disabled_most, rm->teardowns);
 	} else if (!strcmp(verb, "rule") && count == 7) {
 		for (uint32_t i = 0; i < FAKE_RM_RULE_MAX; i++)
 			if (rm->rules[i].how == FAKE_RM_NOT) {
@@ -108,6 +109,9 @@ int main(int count, char **words)
 			}
 	} else if (!strcmp(verb, "saves") && count == 4) {
 		__atomic_store_n(&rm->saves_step, (uint32_t)strtoul(words[3], NULL, 0), __ATOMIC_RELAXED);
+	} else if (!strcmp(verb, "teardown") && count == 5) {
+		rm->teardown_ms = (uint32_t)strtoul(words[3], NULL, 0);
+		rm->teardown_locks = (uint32_t)strtoul(words[4], NULL, 0);
 	} else if (!strcmp(verb, "clear")) {
 		for (uint32_t i = 0; i < FAKE_RM_RULE_MAX; i++)
 			__atomic_store_n(&rm->rules[i].how, FAKE_RM_NOT, __ATOMIC_RELEASE);

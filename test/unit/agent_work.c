@@ -319,6 +319,26 @@ static void test_start_without_kernel(void **state)
 	assert_true(looks_started(1 * MS));
 }
 
+/* One that loads a large model calls the driver for longer than that before its first kernel; but a minute is the end.
+ */
+static void test_start_that_takes_long(void **state)
+{
+	(void)state;
+	begin();
+	for (uint32_t i = 0; i < 3u; i++) {
+		assert_false(looks_started(9000 * MS));
+		gp_nvidia.called_ns = now_ns;
+	}
+	assert_false(looks_started(9999 * MS));
+	assert_true(looks_started(1 * MS));
+	begin();
+	for (uint32_t i = 0; i < 59u; i++) {
+		assert_false(looks_started(1000 * MS));
+		gp_nvidia.called_ns = now_ns;
+	}
+	assert_true(looks_started(1000 * MS));
+}
+
 /* What has work, is open and does not get on is helped after half a second, and later each time; progress ends that. */
 static void test_still(void **state)
 {
@@ -366,6 +386,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_start, start, end),
 		cmocka_unit_test_setup_teardown(test_start_without_end, start, end),
 		cmocka_unit_test_setup_teardown(test_start_without_kernel, start, end),
+		cmocka_unit_test_setup_teardown(test_start_that_takes_long, start, end),
 		cmocka_unit_test_setup_teardown(test_still, start, end),
 	};
 

@@ -79,6 +79,32 @@ static void test_files_are_given_back(void **state)
 	scene_end(scene);
 }
 
+/* A program was killed, and our duplicate of its file is the last: closing it takes as long as RM takes to end all that
+ * the program had. Others are scheduled meanwhile. */
+static void test_a_context_that_takes_long_to_end(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct stat st;
+
+	(void)state;
+	scene_begin(scene, NULL);
+	scene_join(scene, 0, GP_PRIORITY_NORMAL);
+	scene_join(scene, 1, GP_PRIORITY_LOW);
+	UNTIL(scene, rm.contexts[1].slice_us == SHORT);
+	assert_int_equal(fstat(scene->fds[1], &st), 0);
+	pthread_mutex_lock(&rm.lock);
+	rm.sticky = st.st_ino;
+	pthread_mutex_unlock(&rm.lock);
+	scene_leave(scene, 1);
+	UNTIL(scene, rm.sticking);
+	scene_join(scene, 2, GP_PRIORITY_LOW);
+	UNTIL(scene, rm.contexts[2].slice_us == SHORT);
+	assert_false(scene->world.daemon.devices[0].stopped);
+	rm_go_on();
+	UNTIL(scene, !rm.sticking && !gp_close_pending());
+	scene_end(scene);
+}
+
 /* One of two batch clients is to be closed, and the call does not come back. */
 static void scene_begin_hanging(struct scene *scene, const char *config)
 {
@@ -115,8 +141,9 @@ static void test_many_groups(void **state)
 	scene_end(scene);
 }
 
-/* A call that does not come back stops ordering on the GPU, not the daemon; when it does, everything is opened. */
-static void a_call_that_hangs(const char *config, uint32_t fallback)
+/* A call that does not come back stops ordering on the GPU, not the daemon; when it does, everything is opened, and
+ * ordering goes on; is_paused: not where somebody has stopped the GPU meanwhile. */
+static void a_call_that_hangs(const char *config, uint32_t fallback, bool is_paused)
 {
 	struct scene *scene = malloc(sizeof(*scene));
 	struct gp_control_request request = world_request(GP_CONTROL_STATUS);
@@ -138,16 +165,26 @@ static void a_call_that_hangs(const char *config, uint32_t fallback)
 	free(text);
 	for (uint32_t i = 0; i < 3; i++)
 		scene->agents[i].silent = false;
+	if (is_paused)
+		gp_device_stop(&scene->world.daemon, &scene->world.daemon.devices[0], "a person wants it");
 	rm_go_on();
-	UNTIL(scene, !closed_count() && rm.contexts[1].slice_us == LONG && rm.contexts[2].slice_us == LONG);
+	for (uint32_t i = 0; i < 3; i++)
+		UNTIL(scene, scene_queue(scene, i)->client->device.mechanism == GP_MECHANISM_BORROW);
+	assert_int_equal(scene->world.daemon.devices[0].stopped, is_paused);
+	if (is_paused)
+		UNTIL(scene, !closed_count() && rm.contexts[1].slice_us == LONG && rm.contexts[2].slice_us == LONG);
+	else
+		UNTIL(scene,
+		      closed_count() == 1 && rm.contexts[1].slice_us == SHORT && rm.contexts[2].slice_us == SHORT);
 	scene_end(scene);
 }
 
 static void test_a_call_that_hangs(void **state)
 {
 	(void)state;
-	a_call_that_hangs(NULL, GP_MECHANISM_CHANNEL);
-	a_call_that_hangs("mechanism = borrow\n", GP_MECHANISM_NONE);
+	a_call_that_hangs(NULL, GP_MECHANISM_CHANNEL, false);
+	a_call_that_hangs("mechanism = borrow\n", GP_MECHANISM_NONE, false);
+	a_call_that_hangs(NULL, GP_MECHANISM_CHANNEL, true);
 }
 
 int main(void)
@@ -155,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_file_that_does_not_close),
 		cmocka_unit_test(test_files_are_given_back),
+		cmocka_unit_test(test_a_context_that_takes_long_to_end),
 		cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_a_call_that_hangs),
 	};

@@ -145,9 +145,19 @@ static void on_failed(void *daemon, uint32_t gpu_id, const char *why)
 	failed_count++;
 }
 
+static void on_hangs(void *daemon, uint32_t gpu_id, bool hangs)
+{
+	(void)daemon;
+	assert_int_equal(gpu_id, GPU);
+	failed_count += hangs;
+	if (!hangs)
+		sem_post(&told);
+}
+
 static const struct gp_device_host host = { .done = on_done,
 					    .mechanism = on_mechanism,
 					    .failed = on_failed,
+					    .hangs = on_hangs,
 					    .grouped = on_grouped,
 					    .ungrouped = on_ungrouped };
 
@@ -454,6 +464,7 @@ static void test_hangs(void **state)
 	gp_nvidia_hang_ns = 3600000000000ull;
 	sem_post(&go_on);
 	sem_wait(&told);
+	sem_wait(&told); /* it has come back, after what it was for */
 }
 
 /* An order for a context that has gone does nothing to the one in its slot. */
