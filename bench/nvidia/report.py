@@ -128,7 +128,11 @@ def fault_aims(results):
 
 
 def other_aims(results):
-    return fault_aims(results) + together.judge(together.figures(results, figures.quantile)) + launches.judge(launches.figures(results))
+    return (
+        fault_aims(results)
+        + together.judge(together.figures(results, figures.quantile))
+        + launches.judge(launches.figures(results))
+    )
 
 
 def remarks(results):
