@@ -135,34 +135,3 @@ int gp_attr_take(struct gp_wire_attr *attr, int option, const char *value, struc
 	default: return -ENOENT;
 	}
 }
-
-int gp_attr_stream_map(const char *text, struct gp_error *error)
-{
-	static const char *const names[] = { "low", "normal", "high" };
-	char copy[GP_WIRE_NAME_SIZE], *rest = copy, *part;
-	unsigned int seen = 0;
-
-	if (strlen(text) >= sizeof(copy))
-		return gp_error_set(error, -EINVAL, "stream map: at most %zu bytes", sizeof(copy) - 1);
-	(void)snprintf(copy, sizeof(copy), "%s", text);
-	while ((part = strsep(&rest, ","))) {
-		char *value = strchr(part, '=');
-		bool found = false;
-		long number;
-
-		if (value)
-			*value++ = '\0';
-		for (unsigned int i = 0; value && i < 3; i++) {
-			if (strcmp(part, names[i]) || seen & 1u << i)
-				continue;
-			seen |= 1u << i;
-			found = true;
-		}
-		if (!found || !attr_number(value, -GP_ATTR_PRIORITY_MAX, GP_ATTR_PRIORITY_MAX, &number))
-			return gp_error_set(
-				error, -EINVAL,
-				"stream map '%s': give low=, normal=, high= at most once each, as 0..99 or relative to the process as +N or -N: low=-10,normal=+0,high=+10",
-				text);
-	}
-	return 0;
-}

@@ -40,7 +40,4 @@ enum gp_attr_option {
 /* Takes one of them into attr. -ENOENT: not such an option; -EINVAL with a sentence. */
 int gp_attr_take(struct gp_wire_attr *attr, int option, const char *value, struct gp_error *error);
 
-/* "low=-10,normal=+0,high=+10": checked here, because the agent that reads it has nowhere to complain. */
-int gp_attr_stream_map(const char *text, struct gp_error *error);
-
 #endif

@@ -19,6 +19,7 @@
 #include "cli/run_watch.h"
 #include "lib/json_writer.h"
 #include "lib/output.h"
+#include "lib/stream_map.h"
 #include "lib/units.h"
 
 /* As env(1), timeout(1): ours, not executable, not found. */
@@ -100,7 +101,7 @@ static int run_option(struct run *run, int option, const char *value, struct gp_
 	switch (option) {
 	case OPTION_HW_QUEUES:
 		return gp_units_parse_count(value, "hw-queues", 1, RUN_HW_QUEUES_MAX, &run->hw_queues, error);
-	case OPTION_STREAM_MAP: run->stream_map = value; return gp_attr_stream_map(value, error);
+	case OPTION_STREAM_MAP: run->stream_map = value; return gp_stream_map_check(value, error);
 	case OPTION_REQUIRE: run->require = true; return 0;
 	case OPTION_CHECK: return gp_units_parse_ns(value, "check", 0, 600000000000ull, &run->check_ns, error);
 	case OPTION_JSON: run->json = true; return 0;

@@ -299,7 +299,7 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	if (!client->may_raise && gp_access_is_raise(&wanted))
 		gp_log_user(
 			daemon, peer->owner,
-			"audit: process %d (%s, uid %u) asked for a share, a weight above %u or a deadline, and has no right to raise",
+			"audit: process %d (%s, uid %u) asked for a share, a weight above %u, a deadline or protection, which its ceiling does not allow",
 			peer->pid, client->name, peer->uid, GP_WEIGHT_DEFAULT);
 	client->own = wanted;
 	gp_together_find(daemon, client);

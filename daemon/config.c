@@ -14,6 +14,7 @@
 #include "lib/cleanup.h"
 #include "lib/file.h"
 #include "lib/ini.h"
+#include "lib/stream_map.h"
 #include "lib/units.h"
 
 void gp_config_init(struct gp_config *config)
@@ -47,6 +48,7 @@ enum config_type {
 	CONFIG_US,    /* the same, and whole microseconds */
 	CONFIG_COUNT, /* uint32_t; min..max */
 	CONFIG_TEXT,  /* char[max] */
+	CONFIG_STREAM_MAP,
 	CONFIG_BOOL,
 	CONFIG_GROUP,      /* int64_t gid; empty: -1 */
 	CONFIG_MODE,       /* uint32_t, octal */
@@ -75,7 +77,7 @@ static const struct config_key config_keys[] = {
 	KEY("daemon", "socket_group", CONFIG_GROUP, socket_gid, 0, 0),
 	KEY("daemon", "see_all_group", CONFIG_GROUP, see_gid, 0, 0),
 	KEY("daemon", "backend", CONFIG_TEXT, backend, 1, sizeof(((struct gp_config *)0)->backend)),
-	KEY("daemon", "stream_map", CONFIG_TEXT, stream_map, 1, GP_WIRE_NAME_SIZE),
+	KEY("daemon", "stream_map", CONFIG_STREAM_MAP, stream_map, 1, GP_WIRE_NAME_SIZE),
 	KEY("daemon", "metrics_file", CONFIG_TEXT, metrics_file, 0, GP_CONFIG_PATH_SIZE),
 	KEY("daemon", "state_dir", CONFIG_TEXT, state_dir, 0, GP_CONFIG_PATH_SIZE),
 	KEY("daemon", "lease", CONFIG_TIME, lease_ns, 20000000, 60000000000),
@@ -244,6 +246,11 @@ static int config_set(void *field, const struct config_key *key, const char *val
 		if (!r)
 			*(uint32_t *)field = (uint32_t)number;
 		return r;
+	case CONFIG_STREAM_MAP:
+		r = gp_stream_map_check(value, error);
+		if (r)
+			return r;
+		/* fall through */
 	case CONFIG_TEXT:
 		if (strlen(value) >= key->max || (key->min && !*value))
 			return gp_error_set(error, -EINVAL, "%s: empty or longer than %u bytes", key->name,

@@ -327,7 +327,7 @@ static void grant_log(struct gp_daemon *daemon, const struct gp_peer *peer, cons
 	if (request->ceiling >= 0)
 		snprintf(ceiling, sizeof(ceiling), ", ceiling %d", request->ceiling);
 	gp_log_user(daemon, peer->owner, "audit: uid %u (process %d) %s %s%s%s%s%s", peer->uid, peer->pid,
-		    request->verb == GP_GRANT_ADD ? "granted" : "took the grant from", name, priority, ceiling,
+		    request->verb == GP_GRANT_ADD ? "granted" : "removed the grant of", name, priority, ceiling,
 		    *request->tag ? ", tag " : "", request->tag);
 }
 

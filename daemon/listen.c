@@ -340,7 +340,7 @@ static int listen_lock(const char *path, int *ret_fd, struct gp_error *error)
 	if (fd == -EBUSY) {
 		gp_lockfile_who(holder, who);
 		return gp_error_set(error, -EBUSY, "another gpreemptd serves %s already (%s)%s", path, who,
-				    access(path, F_OK) ? ", but its socket is gone: reload it (SIGHUP), not start" :
+				    access(path, F_OK) ? ", but its socket is gone: after a reload (SIGHUP) it makes it again" :
 							 "");
 	}
 	if (fd < 0)

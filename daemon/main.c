@@ -136,8 +136,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (arguments.check) {
-		printf("gpreemptd: the configuration is fine (%u %s)\n", daemon.config.file_count,
-		       gp_units_word(daemon.config.file_count, "file", "files"));
+		if (daemon.config.file_count)
+			printf("gpreemptd: the configuration is fine (%u %s)\n", daemon.config.file_count,
+			       gp_units_word(daemon.config.file_count, "file", "files"));
+		else
+			printf("gpreemptd: there is no %s; the defaults hold\n", GP_CONFIG_FILE);
 		return 0;
 	}
 	daemon.start.config_path = arguments.config ? arguments.config : GP_CONFIG_FILE;

@@ -228,8 +228,8 @@ static void slicing_say(struct gp_daemon *daemon, struct gp_device_entry *device
 	if (!info.is_slowed)
 		gp_log("GPU %u: slices are short again", device->info.gpu_id);
 	else
-		gp_log("GPU %u: urgent work comes in pieces, %llu switches a second take %llu %% of it: for %llu s at "
-		       "least slices below it are longer",
+		gp_log("GPU %u: urgent work comes in pieces: %llu switches a second take %llu %% of the GPU's time; the daemon "
+		       "gives batch programs longer slices for at least %llu s",
 		       device->info.gpu_id, (unsigned long long)(info.per_s_x1000 / 1000),
 		       (unsigned long long)(info.per_s_x1000 / 1000 * device->info.switch_ns / 10000000),
 		       (unsigned long long)(info.hold_ns / 1000000000u));

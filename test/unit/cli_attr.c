@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shows how priorities and stream maps are read from the command line, and which are refused. */
+/* Shows how priorities are read from the command line, and which are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,19 +41,6 @@ static void attr_shows_names(void **state)
 	assert_string_equal(gp_attr_priority_text(81, text, sizeof(text)), "81");
 }
 
-static void attr_checks_stream_maps(void **state)
-{
-	static const char *const good[] = { "low=-10,normal=+0,high=+10", "high=99", "low=0", "low=-99,high=+99" };
-	static const char *const bad[] = { "",       "high",         "high=", "high=100", "high=1,high=2", "medium=1",
-					   "low=1,", "low=1;high=2", "=1",    "low=+",    "low=1.5" };
-	struct gp_error error;
-
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		assert_int_equal(gp_attr_stream_map(good[i], &error), 0);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_true(gp_attr_stream_map(bad[i], &error) < 0);
-}
-
 static void attr_takes_options(void **state)
 {
 	struct gp_wire_attr attr = { 0 };
@@ -86,7 +73,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attr_reads_names_and_numbers),
 		cmocka_unit_test(attr_shows_names),
-		cmocka_unit_test(attr_checks_stream_maps),
 		cmocka_unit_test(attr_takes_options),
 	};
 

@@ -61,6 +61,9 @@ static void test_refusals(void **state)
 {
 	(void)state;
 	refuse("[policy]\nprotect = speed\n", "x.conf:2: protect is latency, balanced or throughput, not 'speed'");
+	refuse("[daemon]\nstream_map = low\n",
+	       "x.conf:2: stream map 'low': give low=, normal=, high= at most once each, as 0..99 or relative to the process as "
+	       "+N or -N: low=-10,normal=+0,high=+10");
 	refuse("[daemon]\n\nno_such = 1\n", "x.conf:3: [daemon] has no 'no_such'; gpreempt.conf(5) names what it has");
 	refuse("[kfd]\nrptr = never\n", "x.conf:2: rptr is 'completion' or 'fetch', not 'never'");
 	refuse("[other]\n", "x.conf:1: there is no section [other]; gpreempt.conf(5) names them");
