@@ -60,15 +60,14 @@ struct closer_end {
 	bool failed;
 };
 
-/* Takes a table of descriptors of its own, in which only that one stays, and ends with it. */
+/* Takes a table of descriptors of its own, and ends with it. It closes none of them before: another thread may just
+ * have closed one that lingers, and this would be the last. */
 static void *closer_end_thread(void *context)
 {
 	struct closer_end *end = context;
 	unsigned int fd = (unsigned int)end->fd;
 
 	end->failed = close_range(fd + 1, ~0u, CLOSE_RANGE_UNSHARE) && unshare(CLONE_FILES);
-	if (!end->failed && fd)
-		close_range(0, fd - 1, 0);
 	sem_post(&end->is_alone);
 	while (sem_wait(&end->go_on)) {}
 	sem_destroy(&end->is_alone);
