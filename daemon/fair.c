@@ -200,6 +200,7 @@ void gp_fair_serve(struct gp_daemon *daemon, bool late)
 		}
 		gp_portion_use(daemon, 1);
 		gp_peer_serve(daemon, peer);
+		owner->rang_last = false;
 		gp_fair_charge(owner, gp_now_ns() - begin_ns, gp_now_ns());
 		if (gp_portion_is_over(daemon))
 			return;
@@ -255,6 +256,14 @@ void gp_fair_forget(struct gp_daemon *daemon, struct gp_client *client)
 	daemon->fair.rung_count--;
 }
 
+/* The last doorbell of this user was more than he may use, and a message of his waits: that comes before his next
+ * doorbell. Else a program that rings all the time would never be heard, neither its answers nor its other processes.
+ */
+static bool fair_hears_first(const struct gp_owner *owner)
+{
+	return owner->rang_last && owner->fair[false].is_in;
+}
+
 /* The most urgent client whose doorbell rang and whose user may be served. It waits for at most one other client. */
 static struct gp_client *fair_rung(struct gp_daemon *daemon)
 {
@@ -262,7 +271,8 @@ static struct gp_client *fair_rung(struct gp_daemon *daemon)
 
 	for (uint32_t end = GP_PRIORITY_MAX + 1; daemon->fair.rung_count && end; end--)
 		for (struct gp_client *client = daemon->fair.rung[end - 1]; client; client = client->rung_next) {
-			if (client->owner != waits && gp_fair_may(daemon, client->owner))
+			if (client->owner != waits && !fair_hears_first(client->owner) &&
+			    gp_fair_may(daemon, client->owner))
 				return client;
 			waits = client->owner;
 		}
@@ -282,18 +292,34 @@ void gp_fair_set_timer(struct gp_daemon *daemon)
 	(void)(fair_rung(daemon) || fair_pick(daemon, false) || fair_pick(daemon, true));
 }
 
+static void fair_answer(struct gp_daemon *daemon, struct gp_client *client)
+{
+	uint64_t begin_ns = gp_now_ns(), barriers = daemon->barrier_count, ns;
+
+	gp_queue_sample_client(daemon, client);
+	ns = gp_now_ns() - begin_ns;
+	if (barriers == daemon->barrier_count && ns > FAIR_ONE_NS)
+		ns = FAIR_ONE_NS; /* only barriers take so long: the machine stood still */
+	gp_fair_charge_ring(client->owner, ns, gp_now_ns());
+	client->owner->rang_last = client->owner->debt_ns > FAIR_BURST_NS;
+}
+
 void gp_fair_answer_rings(struct gp_daemon *daemon)
 {
 	struct gp_client *client;
-	uint64_t begin_ns;
+	bool was_deaf;
 
 	gp_portion_begin(daemon);
 	while ((client = fair_rung(daemon))) {
-		begin_ns = gp_now_ns();
 		gp_fair_forget(daemon, client);
+		gp_portion_use(daemon, 1);
+		was_deaf = client->is_deaf;
 		fair_watch(daemon, client, false);
-		gp_queue_sample_client(daemon, client);
-		gp_fair_charge_ring(client->owner, gp_now_ns() - begin_ns, gp_now_ns());
+		/* A client that was deaf is answered when the kernel reports what rang meanwhile. To answer here, too,
+		 * would charge for one ring twice: the user would owe again when the report comes, and so on for ever.
+		 */
+		if (was_deaf == client->is_deaf)
+			fair_answer(daemon, client);
 		if (gp_portion_is_over(daemon))
 			return;
 	}

@@ -69,6 +69,7 @@ struct gp_owner {
 	struct gp_fair fair[2];
 	uint64_t debt_ns, spent_ns; /* fair.c: thread time used, and when that was true */
 	uint64_t rings_ns;          /* fair.c: when the user may ring for nothing as often as at the start */
+	bool rang_last; /* fair.c: a doorbell was the last thing of the user that was served, and put him in debt */
 	/* plan.c: queues read before the plan of that round; the next user with many */
 	uint64_t refresh_round;
 	uint32_t refreshed;

@@ -236,6 +236,35 @@ static void test_deaf(void **state)
 	assert_false(world_queue(&world, &greedy, 0)->pending);
 }
 
+/* A user who owed is heard again: his doorbell is answered once for each time that it rang, and his messages too. */
+static void test_heard_again(void **state)
+{
+	struct agent second = { 0 };
+	const struct gp_client *client;
+
+	(void)state;
+	agent_connect(&world, &greedy, 0);
+	add_queues(GP_QUEUE_SEEN);
+	agent_connect(&world, &second, 0);
+	agent_add_queue(&world, &second, 0, GP_QUEUE_SEEN);
+	client = world_queue(&world, &greedy, 0)->client;
+	world_give(&world, world_queue(&world, &greedy, 0)->client, GREEDY_UID);
+	world_give(&world, world_queue(&world, &second, 0)->client, GREEDY_UID);
+	world_tick(50000); /* an answer takes longer than what is free */
+	owner()->debt_ns = 51000000;
+	owner()->spent_ns = gp_now_ns();
+	agent_ring(&greedy);
+	gp_daemon_step(&world.daemon, 0);
+	assert_true(client->is_deaf);
+	agent_add_queue(&world, &second, 1, GP_QUEUE_SEEN);
+	for (int i = 0; i < 1000 && (client->is_rung || client->is_deaf || !world_queue(&world, &second, 1)); i++)
+		world_wait(&world, 1);
+	world_tick(0);
+	assert_false(client->is_rung || client->is_deaf);
+	assert_non_null(world_queue(&world, &second, 1));
+	agent_leave(&world, &second);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +275,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_cheap_rings, begin, end),
 		cmocka_unit_test_setup_teardown(test_dear_rings, begin, end),
 		cmocka_unit_test_setup_teardown(test_deaf, begin, end),
+		cmocka_unit_test_setup_teardown(test_heard_again, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
