@@ -321,32 +321,43 @@ class _Hinter:
             hint(self.ahead_us)
 
 
-class WSGI:
-    """WSGI middleware: hints when a request arrives. ahead_us: from then to its first kernel. when: whether a request (its environ) uses the GPU; without it each does."""
+class _Middleware:
+    """What WSGI and ASGI share. Frameworks give the application as app=; application= was the name in the first manual page."""
 
     def __init__(
         self,
-        app: Callable[..., Iterable[bytes]],
+        app: Optional[Callable[..., Any]] = None,
         ahead_us: float = AHEAD_US,
-        when: Optional[Callable[[Environ], bool]] = None,
+        when: Optional[Callable[[Any], bool]] = None,
+        *,
+        application: Optional[Callable[..., Any]] = None,
     ) -> None:
-        self.app, self._hinter = app, _Hinter(ahead_us, when)
+        self._hinter = _Hinter(ahead_us, when)
+        given = app if application is None else application
+        if given is None or (app is not None and application is not None):
+            raise TypeError(
+                "gpreempt.%s() takes one application: as the first argument, as app= or as application="
+                % type(self).__name__
+            )
+        self.app: Callable[..., Any] = given
+
+    @property
+    def application(self) -> Callable[..., Any]:
+        """Another name of app."""
+        return self.app
+
+
+class WSGI(_Middleware):
+    """WSGI middleware: hints when a request arrives. ahead_us: from then to its first kernel. when: whether a request (its environ) uses the GPU; without it each does."""
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         self._hinter.arrived(environ)
-        return self.app(environ, start_response)
+        answer: Iterable[bytes] = self.app(environ, start_response)
+        return answer
 
 
-class ASGI:
+class ASGI(_Middleware):
     """ASGI middleware: hints when an HTTP request or a message of a WebSocket arrives, and calls prepare() when the application has started. Arguments as of WSGI; when gets the scope."""
-
-    def __init__(
-        self,
-        app: Callable[[Scope, Receive, Send], Awaitable[None]],
-        ahead_us: float = AHEAD_US,
-        when: Optional[Callable[[Scope], bool]] = None,
-    ) -> None:
-        self.app, self._hinter = app, _Hinter(ahead_us, when)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def receive_message() -> Message:
