@@ -211,12 +211,19 @@ def reason() -> Optional[str]:
     return _library.reason
 
 
+class _Block:  # pylint: disable=too-few-public-methods
+    """One block that is under way. Two of the same priority are not equal."""
+
+    def __init__(self, value: int) -> None:
+        self.value, self.thread = value, threading.get_ident()
+
+
 class _Wishes:
-    """Priorities of the blocks that are under way: the highest holds, and after the last one what was before."""
+    """Blocks that are under way: the highest priority holds, and after the last one what was before."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.active: list[int] = []
+        self.active: list[_Block] = []
         self.before = NAMES["normal"]
 
     @staticmethod
@@ -227,22 +234,24 @@ class _Wishes:
         given = os.environ.get("GPREEMPT_PRIORITY", "")  # of `gpreempt run`
         return int(given) if given.isdecimal() and int(given) <= 99 else NAMES["normal"]
 
-    def enter(self, value: int) -> None:
+    def enter(self, value: int) -> _Block:
+        block = _Block(value)
         with self.lock:
             if not self.active:
                 self.before = self._now()
-            self.active.append(value)
+            self.active.append(block)
             self._tell()
+        return block
 
-    def leave(self, value: int) -> None:
+    def leave(self, block: _Block) -> None:
         with self.lock:
-            if value not in self.active:
+            if block not in self.active:
                 return  # begun before a fork
-            self.active.remove(value)
+            self.active.remove(block)
             self._tell()
 
     def _tell(self) -> None:
-        priority(max(self.active) if self.active else self.before)
+        priority(max(block.value for block in self.active) if self.active else self.before)
 
 
 _wishes = _Wishes()
@@ -266,6 +275,7 @@ class at(contextlib.ContextDecorator):  # pylint: disable=invalid-name # reads a
     def __init__(self, value: Priority, ahead_us: Optional[float] = None) -> None:
         self._value = _number(value)
         self._ahead_us = ahead_us
+        self._blocks: list[_Block] = []  # that are under way, in the order of their beginnings
         if ahead_us is not None:
             _us(ahead_us)
 
@@ -287,13 +297,19 @@ class at(contextlib.ContextDecorator):  # pylint: disable=invalid-name # reads a
         return inner
 
     def __enter__(self) -> "at":
-        _wishes.enter(self._value)
+        self._blocks.append(_wishes.enter(self._value))
         if self._ahead_us is not None:
             hint(self._ahead_us)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        _wishes.leave(self._value)
+        # The last one of this thread. In a forked child another thread may be inside a block of the child's own.
+        thread, blocks = threading.get_ident(), list(self._blocks)
+        for block in [one for one in reversed(blocks) if one.thread == thread] + blocks[::-1]:
+            with contextlib.suppress(ValueError):  # another thread ended this one meanwhile
+                self._blocks.remove(block)
+                _wishes.leave(block)
+                return
 
     async def __aenter__(self) -> "at":
         return self.__enter__()
