@@ -281,20 +281,43 @@ class at(contextlib.ContextDecorator):  # pylint: disable=invalid-name # reads a
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """The block is the function's body: of a coroutine until it ends, not only until it has been made."""
-        if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
-            raise TypeError(
-                "gpreempt.at() cannot decorate the generator %s, whose body runs in pieces; use `with gpreempt.at(...)` inside it"
-                % getattr(func, "__qualname__", func)
-            )
-        if not inspect.iscoroutinefunction(func):
-            return super().__call__(func)
+        forms = (func, getattr(type(func), "__call__", None))  # the latter of an object that can be called
+        if any(inspect.isgeneratorfunction(form) or inspect.isasyncgenfunction(form) for form in forms):
+            raise self._refusal(func)
+        if any(inspect.iscoroutinefunction(form) for form in forms):
+
+            @functools.wraps(func)
+            async def inner_async(*arguments: Any, **named: Any) -> Any:
+                async with self:
+                    return await func(*arguments, **named)
+
+            return inner_async
 
         @functools.wraps(func)
-        async def inner(*arguments: Any, **named: Any) -> Any:
-            async with self:
-                return await func(*arguments, **named)
+        def inner(*arguments: Any, **named: Any) -> Any:
+            with self:
+                result = func(*arguments, **named)
+            # What other decorators hide shows in the result. A coroutine of types.coroutine() is a generator as well.
+            if inspect.isawaitable(result):
+                return self._hold(result)
+            if inspect.isgenerator(result) or inspect.isasyncgen(result):
+                if inspect.isgenerator(result):
+                    result.close()
+                raise self._refusal(func)
+            return result
 
         return inner
+
+    async def _hold(self, result: Awaitable[Any]) -> Any:
+        async with self:
+            return await result
+
+    @staticmethod
+    def _refusal(func: Callable[..., Any]) -> TypeError:
+        return TypeError(
+            "gpreempt.at() cannot decorate the generator %s, whose body runs in pieces; use `with gpreempt.at(...)` inside it"
+            % getattr(func, "__qualname__", func)
+        )
 
     def __enter__(self) -> "at":
         self._blocks.append(_wishes.enter(self._value))
