@@ -211,12 +211,19 @@ def reason() -> Optional[str]:
     return _library.reason
 
 
+class _Block:  # pylint: disable=too-few-public-methods
+    """One block that is under way. Two of the same priority are not equal."""
+
+    def __init__(self, value: int) -> None:
+        self.value, self.thread = value, threading.get_ident()
+
+
 class _Wishes:
-    """Priorities of the blocks that are under way: the highest holds, and after the last one what was before."""
+    """Blocks that are under way: the highest priority holds, and after the last one what was before."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.active: list[int] = []
+        self.active: list[_Block] = []
         self.before = NAMES["normal"]
 
     @staticmethod
@@ -227,22 +234,24 @@ class _Wishes:
         given = os.environ.get("GPREEMPT_PRIORITY", "")  # of `gpreempt run`
         return int(given) if given.isdecimal() and int(given) <= 99 else NAMES["normal"]
 
-    def enter(self, value: int) -> None:
+    def enter(self, value: int) -> _Block:
+        block = _Block(value)
         with self.lock:
             if not self.active:
                 self.before = self._now()
-            self.active.append(value)
+            self.active.append(block)
             self._tell()
+        return block
 
-    def leave(self, value: int) -> None:
+    def leave(self, block: _Block) -> None:
         with self.lock:
-            if value not in self.active:
+            if block not in self.active:
                 return  # begun before a fork
-            self.active.remove(value)
+            self.active.remove(block)
             self._tell()
 
     def _tell(self) -> None:
-        priority(max(self.active) if self.active else self.before)
+        priority(max(block.value for block in self.active) if self.active else self.before)
 
 
 _wishes = _Wishes()
@@ -266,34 +275,64 @@ class at(contextlib.ContextDecorator):  # pylint: disable=invalid-name # reads a
     def __init__(self, value: Priority, ahead_us: Optional[float] = None) -> None:
         self._value = _number(value)
         self._ahead_us = ahead_us
+        self._blocks: list[_Block] = []  # that are under way, in the order of their beginnings
         if ahead_us is not None:
             _us(ahead_us)
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """The block is the function's body: of a coroutine until it ends, not only until it has been made."""
-        if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
-            raise TypeError(
-                "gpreempt.at() cannot decorate the generator %s, whose body runs in pieces; use `with gpreempt.at(...)` inside it"
-                % getattr(func, "__qualname__", func)
-            )
-        if not inspect.iscoroutinefunction(func):
-            return super().__call__(func)
+        forms = (func, getattr(type(func), "__call__", None))  # the latter of an object that can be called
+        if any(inspect.isgeneratorfunction(form) or inspect.isasyncgenfunction(form) for form in forms):
+            raise self._refusal(func)
+        if any(inspect.iscoroutinefunction(form) for form in forms):
+
+            @functools.wraps(func)
+            async def inner_async(*arguments: Any, **named: Any) -> Any:
+                async with self:
+                    return await func(*arguments, **named)
+
+            return inner_async
 
         @functools.wraps(func)
-        async def inner(*arguments: Any, **named: Any) -> Any:
-            async with self:
-                return await func(*arguments, **named)
+        def inner(*arguments: Any, **named: Any) -> Any:
+            with self:
+                result = func(*arguments, **named)
+            # What other decorators hide shows in the result. A coroutine of types.coroutine() is a generator as well.
+            if inspect.isawaitable(result):
+                return self._hold(result)
+            if inspect.isgenerator(result) or inspect.isasyncgen(result):
+                if inspect.isgenerator(result):
+                    result.close()
+                raise self._refusal(func)
+            return result
 
         return inner
 
+    async def _hold(self, result: Awaitable[Any]) -> Any:
+        async with self:
+            return await result
+
+    @staticmethod
+    def _refusal(func: Callable[..., Any]) -> TypeError:
+        return TypeError(
+            "gpreempt.at() cannot decorate the generator %s, whose body runs in pieces; use `with gpreempt.at(...)` inside it"
+            % getattr(func, "__qualname__", func)
+        )
+
     def __enter__(self) -> "at":
-        _wishes.enter(self._value)
+        self._blocks.append(_wishes.enter(self._value))
         if self._ahead_us is not None:
             hint(self._ahead_us)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        _wishes.leave(self._value)
+        # The last one of this thread. In a forked child another thread may be inside a block of the child's own.
+        thread, blocks = threading.get_ident(), list(self._blocks)
+        for block in [one for one in reversed(blocks) if one.thread == thread] + blocks[::-1]:
+            with contextlib.suppress(ValueError):  # another thread ended this one meanwhile
+                self._blocks.remove(block)
+                _wishes.leave(block)
+                return
 
     async def __aenter__(self) -> "at":
         return self.__enter__()
@@ -321,32 +360,43 @@ class _Hinter:
             hint(self.ahead_us)
 
 
-class WSGI:
-    """WSGI middleware: hints when a request arrives. ahead_us: from then to its first kernel. when: whether a request (its environ) uses the GPU; without it each does."""
+class _Middleware:
+    """What WSGI and ASGI share. Frameworks give the application as app=; application= was the name in the first manual page."""
 
     def __init__(
         self,
-        app: Callable[..., Iterable[bytes]],
+        app: Optional[Callable[..., Any]] = None,
         ahead_us: float = AHEAD_US,
-        when: Optional[Callable[[Environ], bool]] = None,
+        when: Optional[Callable[[Any], bool]] = None,
+        *,
+        application: Optional[Callable[..., Any]] = None,
     ) -> None:
-        self.app, self._hinter = app, _Hinter(ahead_us, when)
+        self._hinter = _Hinter(ahead_us, when)
+        given = app if application is None else application
+        if given is None or (app is not None and application is not None):
+            raise TypeError(
+                "gpreempt.%s() takes one application: as the first argument, as app= or as application="
+                % type(self).__name__
+            )
+        self.app: Callable[..., Any] = given
+
+    @property
+    def application(self) -> Callable[..., Any]:
+        """Another name of app."""
+        return self.app
+
+
+class WSGI(_Middleware):
+    """WSGI middleware: hints when a request arrives. ahead_us: from then to its first kernel. when: whether a request (its environ) uses the GPU; without it each does."""
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         self._hinter.arrived(environ)
-        return self.app(environ, start_response)
+        answer: Iterable[bytes] = self.app(environ, start_response)
+        return answer
 
 
-class ASGI:
+class ASGI(_Middleware):
     """ASGI middleware: hints when an HTTP request or a message of a WebSocket arrives, and calls prepare() when the application has started. Arguments as of WSGI; when gets the scope."""
-
-    def __init__(
-        self,
-        app: Callable[[Scope, Receive, Send], Awaitable[None]],
-        ahead_us: float = AHEAD_US,
-        when: Optional[Callable[[Scope], bool]] = None,
-    ) -> None:
-        self.app, self._hinter = app, _Hinter(ahead_us, when)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def receive_message() -> Message:
