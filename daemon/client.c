@@ -236,7 +236,7 @@ void gp_client_mechanism(struct gp_daemon *daemon, struct gp_client *client, uin
 		if (!queue || !changed)
 			continue;
 		queue->group.doubt_ns = 0;
-		gp_queue_lost(daemon, queue, true);
+		gp_queue_gate(daemon, queue, true); /* it leaves the core at once, which need not hear of that */
 		gp_queue_leave(daemon, queue);
 		if (mechanism != GP_MECHANISM_NONE && gp_quarantine_admits(client))
 			gp_queue_enter(daemon, queue);
