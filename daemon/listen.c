@@ -411,6 +411,7 @@ int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
 		r = listen_lock(daemon->config.socket, &daemon->listen.lock_fd, error);
 	if (r)
 		return r;
+	gp_close_prepare();
 	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return listen_socket(daemon, error);
 }
