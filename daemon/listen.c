@@ -34,10 +34,10 @@
 #endif
 #define LISTEN_ACCEPT_MAX  64            /* connections that are taken between two looks at urgent work */
 #define LISTEN_ACCEPT_WORK 2             /* units each; a handful of calls */
-#define LISTEN_CREATE_WORK 22            /* more to identify the process; three files of /proc */
+#define LISTEN_CREATE_WORK 22            /* more to identify the process; sandbox.c counts its own */
 #define LISTEN_SHARE       2u            /* new connections have half of the thread's time … */
 #define LISTEN_BURST_NS    10000000ull   /* … after this much at once; both chosen */
-#define LISTEN_ONE_NS      1000000ull    /* two portions; more is not charged: the machine may have stood still */
+#define LISTEN_ONE_NS      3000000ull    /* a portion and sandbox.c's most; more is not charged: all may have stood */
 #define LISTEN_QUEUE       128           /* connections in the kernel's queue: a new one waits for so many at most */
 #define LISTEN_EXPIRE_NS   1000000000ull /* between two looks for connections that say nothing */
 #define LISTEN_SILENT_NS   10000000000ull
@@ -411,6 +411,7 @@ int gp_peer_listen(struct gp_daemon *daemon, struct gp_error *error)
 		r = listen_lock(daemon->config.socket, &daemon->listen.lock_fd, error);
 	if (r)
 		return r;
+	gp_close_prepare();
 	daemon->listen.spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return listen_socket(daemon, error);
 }

@@ -42,6 +42,7 @@
 #define OWNER_SPACE    (2ull << 62)
 #define OWNER_PIDS     (3ull << 62)
 #define OWNER_NUMBER   (~(3ull << 62))
+#define OWNER_NONE     (-ENODATA)
 #define OWNER_ROOT     0u
 #define OWNER_CROWD    1u
 
@@ -111,31 +112,36 @@ int gp_owner_init(struct gp_daemon *daemon)
 	return owner_table(daemon) ? 0 : -ENOMEM;
 }
 
-/* Finds the process's outermost namespace below the daemon's own. Returns its file, and its inode number; -1: there is
- * none. */
+/* Finds the process's outermost namespace below the daemon's own. Returns its file, and its inode number; OWNER_NONE:
+ * it is in the daemon's own; another negative errno: not known. */
 static int owner_outermost(pid_t pid, const char *name, ino_t own, ino_t *ret_space)
 {
-	int fd = own ? owner_open_space(pid, name) : -1, parent;
-	ino_t inode, above = 0;
+	int fd = own ? owner_open_space(pid, name) : -1, parent = -1, r = 0;
+	ino_t inode = 0, above = 0;
 
 	if (fd < 0)
-		return -1;
+		return own ? -errno : OWNER_NONE;
 	if (!owner_inode(fd, &inode))
-		inode = 0;
-	for (int i = 0; inode && inode != own && i < OWNER_DEPTH; i++) {
-		parent = ioctl(fd, NS_GET_PARENT);
-		if (parent >= 0 && owner_inode(parent, &above) && above == own) {
-			close(parent);
-			*ret_space = inode;
-			return fd;
-		}
-		if (parent >= 0)
-			close(fd);
-		fd = parent >= 0 ? parent : fd;
-		inode = parent >= 0 ? above : 0;
+		r = -errno;
+	for (int i = 0; !r; i++) {
+		parent = inode == own || i == OWNER_DEPTH ? -1 : ioctl(fd, NS_GET_PARENT);
+		if (inode == own)
+			r = OWNER_NONE;
+		else if (parent < 0 || !owner_inode(parent, &above))
+			r = i == OWNER_DEPTH ? -ELOOP : -errno;
+		if (r || above == own)
+			break;
+		close(fd);
+		fd = parent;
+		inode = above;
 	}
-	close(fd);
-	return -1;
+	if (parent >= 0)
+		close(parent);
+	if (!r)
+		*ret_space = inode;
+	else
+		close(fd);
+	return r ? r : fd;
 }
 
 /* Finds the process's outermost user namespace, and the uid that made it. False: there is none. */
@@ -150,11 +156,12 @@ static bool owner_space(const struct gp_owners *owners, pid_t pid, int pidfd, in
 	return found && gp_process_is_there(pidfd);
 }
 
-/* Finds the process's outermost PID namespace, if it belongs to the daemon's own user namespace: no user made it. */
-static bool owner_container(const struct gp_owners *owners, pid_t pid, int pidfd, ino_t *ret_space)
+/* Finds the process's outermost PID namespace, if it belongs to the daemon's own user namespace: no user made it.
+ * False: it does not, or there is none. A negative errno: the daemon lacks what it takes to tell. */
+static int owner_container(const struct gp_owners *owners, pid_t pid, int pidfd, ino_t *ret_space)
 {
-	int fd = pidfd >= 0 ? owner_outermost(pid, "pid", owners->own_pids, ret_space) : -1;
-	int user = fd >= 0 ? ioctl(fd, NS_GET_USERNS) : -1;
+	int fd = pidfd >= 0 ? owner_outermost(pid, "pid", owners->own_pids, ret_space) : OWNER_NONE;
+	int user = fd >= 0 ? ioctl(fd, NS_GET_USERNS) : -1, failed = fd >= 0 && user < 0 ? -errno : fd;
 	ino_t inode = 0;
 	bool found = user >= 0 && owner_inode(user, &inode) && inode == owners->own_space;
 
@@ -162,31 +169,49 @@ static bool owner_container(const struct gp_owners *owners, pid_t pid, int pidfd
 		close(user);
 	if (fd >= 0)
 		close(fd);
+	if (failed == -EMFILE || failed == -ENFILE || failed == -ENOMEM)
+		return failed;
 	return found && gp_process_is_there(pidfd);
 }
 
-ino_t gp_owner_outermost_pids(pid_t pid, ino_t own)
+int gp_owner_outermost_pids(pid_t pid, ino_t own, ino_t *ret_space)
 {
 	ino_t space = 0;
 	int fd = owner_outermost(pid, "pid", own, &space);
 
 	if (fd >= 0)
 		close(fd);
-	return fd >= 0 ? space : 0;
+	if (fd < 0 && fd != OWNER_NONE)
+		return fd;
+	*ret_space = space;
+	return 0;
 }
 
-static uint64_t owner_key(struct gp_owners *owners, uid_t uid, pid_t pid, int pidfd, uid_t *ret_uid)
+static enum gp_sandbox owner_sandbox(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd, ino_t space)
 {
+	const struct gp_owners *owners = daemon->owners;
+
+	if (!uid)
+		return GP_SANDBOX_CONTAINER;
+	return gp_sandbox_find(daemon, owners->subuid,
+			       &(struct gp_sandbox_process){ uid, pid, pidfd, space, owners->own_pids });
+}
+
+static uint64_t owner_key(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd, uid_t *ret_uid)
+{
+	const struct gp_owners *owners = daemon->owners;
 	const struct gp_subuid_range *range;
+	int container;
 	ino_t space;
 	uid_t maker;
 
 	*ret_uid = uid;
 	if (!uid && (pidfd < 0 || gp_rights_read(uid, pid, pidfd)))
 		return 0;
-	if (owner_container(owners, pid, pidfd, &space)) {
+	container = owner_container(owners, pid, pidfd, &space);
+	if (container) {
 		enum gp_sandbox sandbox =
-			uid ? gp_sandbox_find(uid, pid, pidfd, space, owners->own_pids) : GP_SANDBOX_CONTAINER;
+			container < 0 ? GP_SANDBOX_UNKNOWN : owner_sandbox(daemon, uid, pid, pidfd, space);
 
 		if (sandbox == GP_SANDBOX_UNKNOWN) /* all of them are one: neither a user nor as many as there are */
 			return OWNER_PIDS;
@@ -249,7 +274,7 @@ static struct gp_owner *owner_add(struct gp_owners *owners, uint64_t key, uid_t 
 
 uint64_t gp_owner_account(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd)
 {
-	return owner_key(daemon->owners, uid, pid, pidfd, &uid);
+	return owner_key(daemon, uid, pid, pidfd, &uid);
 }
 
 uint64_t gp_process_account(struct gp_daemon *daemon, uid_t uid, pid_t pid)
@@ -270,7 +295,7 @@ bool gp_owner_is_container(uint64_t account)
 struct gp_owner *gp_owner_get(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd, uint64_t *ret_account)
 {
 	struct gp_owners *owners = daemon->owners;
-	uint64_t key = owner_key(owners, uid, pid, pidfd, &uid);
+	uint64_t key = owner_key(daemon, uid, pid, pidfd, &uid);
 	struct gp_owner *owner = owners->buckets[key % OWNER_BUCKETS];
 
 	if (ret_account)

@@ -89,8 +89,9 @@ struct gp_owner {
 struct gp_owner *gp_owner_get(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd, uint64_t *ret_account);
 uint64_t gp_owner_account(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd); /* that number alone */
 uint64_t gp_process_account(struct gp_daemon *daemon, uid_t uid,
-			    pid_t pid);              /* by its number; UINT64_MAX: it has gone */
-ino_t gp_owner_outermost_pids(pid_t pid, ino_t own); /* its outermost PID namespace below own; 0: none, or not told */
+			    pid_t pid); /* by its number; UINT64_MAX: it has gone */
+/* Its outermost PID namespace below own; 0: none. A negative errno: not known. */
+int gp_owner_outermost_pids(pid_t pid, ino_t own, ino_t *ret_space);
 bool gp_owner_is_container(uint64_t account); /* of a container that root's engine made: its uids mean nothing here */
 struct gp_owner *gp_owner_hold(struct gp_owner *owner); /* one reference more */
 /* One less. Without any the account is kept for ten minutes, and for as long as gp_owner_keep() says. */

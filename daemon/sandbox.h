@@ -6,14 +6,26 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct gp_daemon;
+struct gp_subuid;
+
 enum gp_sandbox {
 	GP_SANDBOX_CONTAINER, /* root's: its uids say nothing */
 	GP_SANDBOX_USER,      /* the user's whose uid the process has */
-	GP_SANDBOX_UNKNOWN,   /* too deep, or it changed all the while */
+	GP_SANDBOX_UNKNOWN,   /* too deep, it changed all the while, or the daemon cannot see it */
 };
 
-/* pid: a process that is not uid 0, below the daemon in a PID namespace whose outermost is space. own: the daemon's. */
-enum gp_sandbox gp_sandbox_find(uid_t uid, pid_t pid, int pidfd, ino_t space, ino_t own);
+/* A process that is not uid 0, below the daemon in a PID namespace whose outermost is space. own: the daemon's. */
+struct gp_sandbox_process {
+	uid_t uid;
+	pid_t pid;
+	int pidfd;
+	ino_t space, own;
+};
+
+/* Counts what it reads as work. subuid: NULL: there are no ranges. */
+enum gp_sandbox gp_sandbox_find(struct gp_daemon *daemon, struct gp_subuid *subuid,
+				const struct gp_sandbox_process *process);
 /* Whether one of the paths, as of gp_cgroup_read(), is in a user's session. */
 bool gp_sandbox_is_session(const char *paths);
 

@@ -6,18 +6,24 @@
  * open until one of the threads comes back. One user can hold up only a few of the threads.
  *
  * Files that wait hold descriptors. So those of a user who has many waiting, and of anybody once all users have many,
- * are closed by the end of a thread: the kernel lets no socket linger then. Why not all of them: each takes a thread
- * of its own, which nobody waits for, and a copy of the table of descriptors.
+ * are closed by the end of a thread: the kernel lets no socket linger then. Such a thread has a table of descriptors of
+ * its own with that file in it, and nothing else of the process's: what ends first may hang, and would keep the rest
+ * open. It takes the file from the process as another process would, and its table is a copy of a keeper's, which began
+ * before there was anything of others to copy. A worker thread waits for its end, so that it counts until it is gone.
  *
  * Giving back shared memory takes the lock of its file, and a user who shares it can hold that lock for as long as he
  * likes (a write() whose buffer lies in a file system of his own). So other threads do that, too.
  */
+#include <errno.h>
 #include <linux/close_range.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "lib/closer.h"
 #include "lib/worker.h"
@@ -26,6 +32,8 @@
 #define CLOSER_USER_THREADS 4u   /* of these for one user other than root */
 #define CLOSER_ALL_WAITING  512u /* files that wait for a thread; chosen, half of where listen.c stops accepting */
 #define CLOSER_STACK        65536u
+#define CLOSER_LOOK_NS      50000u /* until the first look whether a thread has gone; then twice as long each time … */
+#define CLOSER_LOOK_MAX_NS  8000000u /* … up to this; both chosen */
 
 struct closing {
 	struct gp_lane lane;
@@ -55,68 +63,130 @@ static void closer_idle(void *context, struct gp_lane *lane)
 }
 
 struct closer_end {
+	struct closer_end *next; /* that the keeper has yet to begin */
 	int fd;
-	sem_t is_alone, go_on;
-	bool failed;
+	pid_t thread; /* 0: there is none */
+	sem_t is_begun, go_on;
 };
 
-/* Takes a table of descriptors of its own, and ends with it. It closes none of them before: another thread may just
- * have closed one that lingers, and this would be the last. */
-static void *closer_end_thread(void *context)
-{
-	struct closer_end *end = context;
-	unsigned int fd = (unsigned int)end->fd;
+/* pidfd: of this process, in the keeper's table alone; -1: no thread ends to close a file. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t given;
+	struct closer_end *ends; /* lock */
+	bool began;              /* before the process had a file of another user */
+	int pidfd;
+	sem_t is_ready;
+} keeper = { .lock = PTHREAD_MUTEX_INITIALIZER, .given = PTHREAD_COND_INITIALIZER, .pidfd = -1 };
 
-	end->failed = close_range(fd + 1, ~0u, CLOSE_RANGE_UNSHARE) && unshare(CLONE_FILES);
-	sem_post(&end->is_alone);
-	while (sem_wait(&end->go_on)) {}
-	sem_destroy(&end->is_alone);
-	sem_destroy(&end->go_on);
-	free(end);
-	return NULL;
-}
-
-static bool closer_end_begin(struct closer_end *end)
+static bool closer_create_thread(void *(*run)(void *context), void *context)
 {
 	pthread_attr_t attr;
+	sigset_t all, before;
 	pthread_t thread;
 	bool began;
 
-	sem_init(&end->is_alone, 0, 0);
-	sem_init(&end->go_on, 0, 0);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, CLOSER_STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	began = !pthread_create(&thread, &attr, closer_end_thread, end);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	began = !pthread_create(&thread, &attr, run, context);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return began;
 }
 
-/* False: nothing has changed. */
-static bool closer_end_with_thread(int fd)
+/* Begins with the keeper's table, and ends with one of its own in which the file is. It does not free end: a worker
+ * thread waits for it. */
+static void *closer_end_thread(void *context)
 {
-	struct closer_end *end = calloc(1, sizeof(*end));
-	bool failed;
+	struct closer_end *end = context;
 
-	if (!end)
-		return false;
-	end->fd = fd;
-	if (!closer_end_begin(end)) {
-		free(end);
-		return false;
-	}
-	while (sem_wait(&end->is_alone)) {}
-	failed = end->failed;
-	if (!failed)
-		close(fd); /* the thread has it, too */
-	sem_post(&end->go_on);
-	return !failed;
+	/* If this fails, a worker thread closes the file. */
+	if (!unshare(CLONE_FILES))
+		syscall(SYS_pidfd_getfd, keeper.pidfd, end->fd, 0);
+	end->thread = (pid_t)syscall(SYS_gettid);
+	sem_post(&end->is_begun);
+	while (sem_wait(&end->go_on)) {}
+	return NULL;
 }
 
+/* Has a table without any file of the process. Its threads begin with that one. */
+static void *closer_keeper_thread(void *context)
+{
+	(void)context;
+	if (!close_range(0, ~0u, CLOSE_RANGE_UNSHARE))
+		keeper.pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	sem_post(&keeper.is_ready);
+	if (keeper.pidfd < 0)
+		return NULL;
+	pthread_mutex_lock(&keeper.lock);
+	for (;;) {
+		struct closer_end *end = keeper.ends;
+
+		if (!end) {
+			pthread_cond_wait(&keeper.given, &keeper.lock);
+			continue;
+		}
+		keeper.ends = end->next;
+		pthread_mutex_unlock(&keeper.lock);
+		if (!closer_create_thread(closer_end_thread, end))
+			sem_post(&end->is_begun);
+		pthread_mutex_lock(&keeper.lock);
+	}
+	return NULL;
+}
+
+static void closer_keeper_begin(void)
+{
+	sem_init(&keeper.is_ready, 0, 0);
+	if (closer_create_thread(closer_keeper_thread, NULL))
+		while (sem_wait(&keeper.is_ready)) {}
+	keeper.began = keeper.pidfd >= 0;
+}
+
+void gp_close_prepare(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, closer_keeper_begin);
+}
+
+/* pthread_join() would come back earlier: a thread's stack is given back before its files are closed. */
+static void closer_wait_until_gone(pid_t thread)
+{
+	struct timespec pause = { .tv_nsec = CLOSER_LOOK_NS };
+
+	while (!syscall(SYS_tgkill, getpid(), thread, 0) || errno != ESRCH) {
+		nanosleep(&pause, NULL);
+		pause.tv_nsec = 2 * pause.tv_nsec < (long)CLOSER_LOOK_MAX_NS ? 2 * pause.tv_nsec : CLOSER_LOOK_MAX_NS;
+	}
+}
+
+/* A worker thread: what hangs here keeps one of the few of its owner. */
 static void closer_end_run(void *context, struct gp_lane *lane, struct gp_worker_job *job)
 {
-	if (!closer_end_with_thread(((struct closing *)lane)->fd))
+	struct closer_end end = { .fd = ((const struct closing *)lane)->fd };
+
+	if (!keeper.began) {
 		closer_run(context, lane, job);
+		return;
+	}
+	sem_init(&end.is_begun, 0, 0);
+	sem_init(&end.go_on, 0, 0);
+	pthread_mutex_lock(&keeper.lock);
+	end.next = keeper.ends;
+	keeper.ends = &end;
+	pthread_cond_signal(&keeper.given);
+	pthread_mutex_unlock(&keeper.lock);
+	while (sem_wait(&end.is_begun)) {}
+	closer_run(context, lane, job); /* the thread has the file, too */
+	sem_post(&end.go_on);
+	if (end.thread)
+		closer_wait_until_gone(end.thread);
+	sem_destroy(&end.is_begun);
+	sem_destroy(&end.go_on);
 }
 
 /* For the process, like its descriptors; they never end. Files that are held up hold up no memory. */
@@ -127,7 +197,7 @@ static void closer_create_all(void)
 {
 	for (int i = 0; i < CLOSER_KINDS; i++)
 		closers[i] = gp_worker_create(
-			&(struct gp_worker_config){ .thread_max = i == CLOSER_ENDS ? 1 : CLOSER_THREADS_MAX,
+			&(struct gp_worker_config){ .thread_max = CLOSER_THREADS_MAX,
 						    .limited_max = CLOSER_THREADS_MAX,
 						    .limited_owner_max = CLOSER_USER_THREADS,
 						    .notify_fd = -1,

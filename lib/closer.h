@@ -8,6 +8,9 @@
 
 #define GP_CLOSE_USER_MAX 64u /* files of one user that wait for a thread; chosen */
 
+/* For the process; call it before it has files of other users. Without it, files that linger wait for their time. */
+void gp_close_prepare(void);
+
 /* Closes fd soon, on another thread: the caller never waits, however long the file takes. owner: the user whose file it
  * is; one user's files do not hold up another's. */
 void gp_close_elsewhere(int fd, uint32_t owner);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,18 +24,28 @@
 #define USER    12345u
 #define LOW     12347u
 #define ALL     UINT64_MAX
-#define FAILED  250 /* exit status: the shape cannot be made here */
+#define SUBUID  100005u /* of USER's range */
+#define DEEP    40      /* more ancestors than the daemon looks at */
+#define FAILED  250     /* exit status: the shape cannot be made here */
 #define NICE    (1ull << 23)
 #define ADMIN   (1ull << 21)
 #define DEFAULT 0x800405fbull /* what podman 4.3 leaves a container's root */
 
 static struct world world;
+static char subuid_path[64];
 
 static int begin(void **state)
 {
+	FILE *stream;
+
 	(void)state;
 	if (getuid())
 		return 0;
+	snprintf(subuid_path, sizeof(subuid_path), "/tmp/gpreempt-subuid-%d", getpid());
+	stream = fopen(subuid_path, "we");
+	if (!stream || fprintf(stream, "%u:100000:65536\n", USER) < 0 || fclose(stream))
+		return -1;
+	gp_owner_subuid_path = subuid_path;
 	world_begin(&world, "[ceiling]\ndefault = 40\nuser.12345 = 60\nuser.12347 = 20\ngroup.22345 = 80\n");
 	return chmod(world.folder, 0755);
 }
@@ -42,9 +53,10 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
-	if (!getuid())
-		world_end(&world);
-	return 0;
+	if (getuid())
+		return 0;
+	world_end(&world);
+	return unlink(subuid_path);
 }
 
 struct shape {
@@ -54,6 +66,8 @@ struct shape {
 	bool ambient;          /* and handed on to programs */
 	bool is_group;         /* member of 22345 */
 	bool is_sandbox;       /* a program that is set-user-ID root makes the namespaces for that user */
+	uid_t by;              /* … for this one, whose process then takes uid; 0: for uid */
+	int depth;             /* so many processes more between the namespace's first and it */
 };
 
 static int set_capabilities(uint64_t wanted, bool ambient)
@@ -90,15 +104,15 @@ static void take_shape(const struct shape *shape)
 	pid_t child;
 	int status;
 
-	if (setgroups(1, &group) || (shape->is_sandbox && setresuid(shape->uid, 0, 0)) ||
+	if (setgroups(1, &group) || (shape->is_sandbox && setresuid(shape->by ? shape->by : shape->uid, 0, 0)) ||
 	    (shape->unshare && unshare(shape->unshare)))
 		_exit(FAILED);
 	if (shape->unshare & CLONE_NEWUSER) {
 		write_map("/proc/self/setgroups", "deny");
 		write_map("/proc/self/uid_map", "0 0 1\n");
 	}
-	if (shape->unshare & CLONE_NEWPID) {
-		child = fork(); /* only a child is in the new one */
+	for (int i = shape->unshare & CLONE_NEWPID ? -1 : 0; i < shape->depth; i++) {
+		child = fork(); /* only a child is in the new namespace */
 		if (child) {
 			waitpid(child, &status, 0);
 			_exit(WIFEXITED(status) ? WEXITSTATUS(status) : FAILED);
@@ -207,6 +221,8 @@ static const struct shape root = { .capabilities = ALL };
 static const struct shape container = { .unshare = CLONE_NEWPID, .capabilities = DEFAULT };
 static const struct shape rootless = { .unshare = CLONE_NEWUSER | CLONE_NEWPID, .capabilities = ALL };
 static const struct shape privileged = { .unshare = CLONE_NEWPID, .capabilities = ALL };
+static const struct shape sandbox = { .uid = USER, .unshare = CLONE_NEWPID, .is_sandbox = true };
+static const struct shape same = { .uid = USER, .unshare = CLONE_NEWPID }; /* in a container of root's */
 static const struct shape weak = { .capabilities = DEFAULT };
 
 static void test_pause(void **state)
@@ -290,7 +306,7 @@ static void expect(const struct shape *shape, int (*act)(const struct shape *sha
  * has his uid in a container. */
 static void test_other_clients(void **state)
 {
-	const struct shape user = { .uid = USER }, same = { .uid = USER, .unshare = CLONE_NEWPID };
+	const struct shape user = { .uid = USER };
 	struct agent agent;
 
 	(void)state;
@@ -346,8 +362,6 @@ static void end_staying(pid_t *children, int count)
 /* However many sandboxes a user starts, they are his; and a container's processes with his uid are not. */
 static void test_sandboxes(void **state)
 {
-	static const struct shape sandbox = { .uid = USER, .unshare = CLONE_NEWPID, .is_sandbox = true };
-	static const struct shape other = { .uid = USER, .unshare = CLONE_NEWPID };
 	uint32_t users = 0, containers = 0;
 	pid_t children[5];
 
@@ -355,7 +369,7 @@ static void test_sandboxes(void **state)
 	if (getuid())
 		skip();
 	for (int i = 0; i < 5; i++)
-		children[i] = begin_staying(i < 3 ? &sandbox : &other);
+		children[i] = begin_staying(i < 3 ? &sandbox : &same);
 	while (world.daemon.peer_count < 5)
 		world_wait(&world, 1);
 	for (const struct gp_peer *peer = world.daemon.peers; peer; peer = peer->next) {
@@ -365,6 +379,84 @@ static void test_sandboxes(void **state)
 	end_staying(children, 5);
 	assert_int_equal(users, 3);
 	assert_int_equal(containers, 2);
+}
+
+static uint64_t account_of(const struct shape *shape)
+{
+	uint64_t account;
+	pid_t child = begin_staying(shape);
+
+	while (!world.daemon.peer_count)
+		world_wait(&world, 1);
+	account = world.daemon.peers->account;
+	end_staying(&child, 1);
+	return account;
+}
+
+/* A sandbox whose process has a uid of its user's range is his. In a container that uid is nobody's. */
+static void test_subuid(void **state)
+{
+	const struct shape ours = { .uid = SUBUID, .unshare = CLONE_NEWPID, .is_sandbox = true, .by = USER };
+	const struct shape other = { .uid = SUBUID, .unshare = CLONE_NEWPID };
+
+	(void)state;
+	if (getuid())
+		skip();
+	assert_int_equal(account_of(&ours), USER);
+	assert_true(gp_owner_is_container(account_of(&other)));
+}
+
+/* All processes with very many ancestors are one account: in their namespaces, too. The daemon counts the work. */
+static void test_deep(void **state)
+{
+	struct shape deep = sandbox, other = same;
+	uint64_t account;
+
+	(void)state;
+	if (getuid())
+		skip();
+	deep.depth = DEEP;
+	other.depth = DEEP;
+	world.daemon.counters.away_work_max = 0;
+	account = account_of(&deep);
+	assert_int_equal(account_of(&other), account);
+	assert_true(gp_owner_is_container(account));
+	assert_true(world.daemon.counters.away_work_max >= 32 * GP_PORTION_PROC);
+	assert_true(world.daemon.counters.away_work_max <= 200 * GP_PORTION_PROC);
+	assert_int_not_equal(account_of(&same), account);
+}
+
+/* What the daemon cannot look at, since it has no descriptor left, is not in another namespace because of that; nor is
+ * a container's process one of the host's. */
+static void test_not_known(void **state)
+{
+	struct rlimit limit, none;
+	struct stat st;
+	ino_t space = 7;
+	uint64_t account;
+	pid_t child;
+	int r;
+
+	(void)state;
+	if (getuid())
+		skip();
+	child = begin_staying(&same);
+	while (!world.daemon.peer_count)
+		world_wait(&world, 1);
+	assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
+	assert_int_equal(gp_owner_outermost_pids(INT32_MAX, st.st_ino, &space), -ENOENT);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ 0, limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	r = gp_owner_outermost_pids(getpid(), st.st_ino, &space);
+	account = gp_owner_account(&world.daemon, USER, world.daemon.peers->pid, world.daemon.peers->pidfd);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	end_staying(&child, 1);
+	assert_int_equal(r, -EMFILE);
+	assert_int_equal(space, 7);
+	assert_true(gp_owner_is_container(account));
+	assert_int_equal(gp_owner_outermost_pids(getpid(), st.st_ino, &space), 0);
+	assert_int_equal(space, 0);
 }
 
 /* By the text of /proc/PID/cgroup: version 1, both, version 2, a daemon in a cgroup namespace of its own. */
@@ -413,14 +505,8 @@ static void test_account(void **state)
 	(void)state;
 	if (getuid())
 		skip();
-	for (int i = 0; i < 2; i++) {
-		children[i] = fork();
-		if (!children[i]) {
-			alarm(60);
-			take_shape(&container);
-			_exit(stay(&container));
-		}
-	}
+	for (int i = 0; i < 2; i++)
+		children[i] = begin_staying(&container);
 	while (world.daemon.peer_count < 2)
 		world_wait(&world, 1);
 	for (peer = world.daemon.peers; peer; peer = peer->next) {
@@ -429,11 +515,7 @@ static void test_account(void **state)
 		assert_true(gp_owner_is_container(peer->account));
 	}
 	assert_ptr_not_equal(world.daemon.peers->owner, world.daemon.peers->next->owner);
-	while (world.daemon.peers)
-		gp_peer_close(&world.daemon, world.daemon.peers, NULL);
-	world_step(&world);
-	for (int i = 0; i < 2; i++)
-		waitpid(children[i], NULL, 0);
+	end_staying(children, 2);
 }
 
 /* A container that a user made for himself is his, whatever namespaces it has. */
@@ -462,9 +544,7 @@ static void test_rootless(void **state)
 	if (!world.daemon.peer_count)
 		skip(); /* users may make none here */
 	assert_int_equal(world.daemon.peers->account, USER);
-	gp_peer_close(&world.daemon, world.daemon.peers, NULL);
-	world_step(&world);
-	waitpid(child, NULL, 0);
+	end_staying(&child, 1);
 }
 
 static void test_parse(void **state)
@@ -500,6 +580,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_other_clients, begin, end),
 		cmocka_unit_test_setup_teardown(test_account, begin, end),
 		cmocka_unit_test_setup_teardown(test_sandboxes, begin, end),
+		cmocka_unit_test_setup_teardown(test_subuid, begin, end),
+		cmocka_unit_test_setup_teardown(test_deep, begin, end),
+		cmocka_unit_test_setup_teardown(test_not_known, begin, end),
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test_setup_teardown(test_rootless, begin, end),
 		cmocka_unit_test(test_parse),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that do not close hold up their own user's, and nobody else's. close() is this test's. */
 #include <fcntl.h>
+#include <limits.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,10 +15,11 @@
 #include <cmocka.h>
 #include "lib/closer.h"
 
-#define STICKY 40 /* more than there are threads */
-#define FINE   3
+#define STICKY       40 /* more than there are threads */
+#define FINE         3
+#define USER_THREADS 4 /* for one user's files */
 
-static sem_t let_go, closed;
+static sem_t let_go, asked, closed;
 static sem_t memory_go;
 static void *sticky;   /* memory whose file somebody has locked */
 static int first_fine; /* descriptors from here on close at once */
@@ -26,6 +28,7 @@ int close(int fd)
 {
 	int r;
 
+	sem_post(&asked);
 	if (fd < first_fine)
 		sem_wait(&let_go);
 	r = (int)syscall(SYS_close, fd);
@@ -114,12 +117,43 @@ static void test_users(void **state)
 		assert_int_equal(fcntl(fds[i], F_GETFD), -1);
 }
 
+/* A thread that is to end with a file has no other file of the process, though the file hangs. */
+static void test_ends(void **state)
+{
+	int fds[GP_CLOSE_USER_MAX + 1], ends[2];
+	char byte;
+
+	(void)state;
+	while (!sem_trywait(&asked)) {}
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	first_fine = INT_MAX;
+	for (uint32_t i = 0; i <= GP_CLOSE_USER_MAX; i++) {
+		fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		gp_close_elsewhere(fds[i], 1003);
+	}
+	for (int i = 0; i < USER_THREADS + 1; i++)
+		sem_wait(&asked); /* the last has a thread that is to end */
+	syscall(SYS_close, ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	assert_int_equal(gp_close_pending_of(1003), GP_CLOSE_USER_MAX + 1);
+	for (uint32_t i = 0; i <= GP_CLOSE_USER_MAX; i++)
+		sem_post(&let_go);
+	while (gp_close_pending())
+		usleep(1000);
+	for (uint32_t i = 0; i <= GP_CLOSE_USER_MAX; i++)
+		assert_int_equal(fcntl(fds[i], F_GETFD), -1);
+	syscall(SYS_close, ends[0]);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_users), cmocka_unit_test(test_memory) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_users), cmocka_unit_test(test_memory),
+					    cmocka_unit_test(test_ends) };
 
 	sem_init(&let_go, 0, 0);
+	sem_init(&asked, 0, 0);
 	sem_init(&closed, 0, 0);
 	sem_init(&memory_go, 0, 0);
+	gp_close_prepare();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
