@@ -124,6 +124,7 @@ struct gp_device_count {
 struct gp_device_grouped {
 	uint32_t slot, generation;
 	int gate, slice;
+	bool is_early; /* ungrouped: the backend could not check the handles yet; the daemon asks again later */
 };
 
 /* The outcome of one call of apply. */

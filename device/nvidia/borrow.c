@@ -189,12 +189,14 @@ static void borrow_failed(struct borrow_gpu *gpu, uint32_t group, int result)
 }
 
 /* An agent reports a group's end before RM does it, but this thread may look at the group in between. The daemon reads
- * the agent's messages, so it knows whether the queue still exists. Errors that have nothing to do with that are final.
- */
+ * the agent's messages, so it knows whether the queue still exists. Errors that have nothing to do with that are final,
+ * except that files of the user are still to be closed, as after a large program of his was killed. */
 static void borrow_untaken(struct borrow_gpu *gpu, const struct gp_nvidia_job *job, int result, const char *why)
 {
-	struct gp_device_grouped grouped = { .slot = job->group.slot, .generation = job->group.generation };
-	bool is_final = result == -EPERM || result == -EBUSY || result == -ENOMEM;
+	struct gp_device_grouped grouped = { .slot = job->group.slot,
+					     .generation = job->group.generation,
+					     .is_early = result == -EBUSY };
+	bool is_final = result == -EPERM || result == -ENOMEM;
 
 	if (!is_final) {
 		const struct gp_device_host *host = borrow_begin_telling(gpu->borrow);

@@ -108,6 +108,41 @@ static void test_a_context_that_takes_long_to_end(void **state)
 	scene_end(scene);
 }
 
+/* A large program of the same user was killed, and RM needs time for each of its files: a program that starts meanwhile
+ * is not scheduled before, and then it is, with all of its groups. Others do not wait. */
+static void test_files_that_take_long_to_close(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct gp_wire_group group;
+	struct gp_client *client;
+	struct stat st;
+
+	(void)state;
+	scene_begin(scene, "mechanism = borrow\n");
+	scene_join(scene, 1, GP_PRIORITY_NORMAL);
+	scene_hello(scene, 0, GP_PRIORITY_LOW);
+	client = scene_queue(scene, 0)->client;
+	assert_int_equal(fstat(scene->fds[1], &st), 0);
+	pthread_mutex_lock(&rm.lock);
+	rm.sticky = st.st_ino;
+	pthread_mutex_unlock(&rm.lock);
+	for (int i = 0; i < 64; i++)
+		gp_close_elsewhere(dup(scene->fds[1]), client->device.owner);
+	group = scene_group(scene, 0);
+	world_send(scene->agents[0].fd, &group, sizeof(group));
+	for (int i = 0; i < 3; i++) {
+		UNTIL(scene, scene_queue(scene, 0)->group.again_ns);
+		assert_false(scene_queue(scene, 0)->in_core);
+		assert_int_equal(client->device.mechanism, GP_MECHANISM_BORROW);
+		world_wait(&scene->world, 2000);
+	}
+	rm_go_on();
+	UNTIL(scene, scene_queue(scene, 0)->in_core && rm.contexts[0].slice_us == SHORT);
+	assert_int_equal(scene->agents[0].mechanism, 0); /* it was told no other one */
+	UNTIL(scene, !gp_close_pending());
+	scene_end(scene);
+}
+
 /* One of two batch clients is to be closed, and the call does not come back. */
 static void scene_begin_hanging(struct scene *scene, const char *config)
 {
@@ -339,6 +374,7 @@ int main(void)
 		cmocka_unit_test(test_a_file_that_does_not_close),
 		cmocka_unit_test(test_files_are_given_back),
 		cmocka_unit_test(test_a_context_that_takes_long_to_end),
+		cmocka_unit_test(test_files_that_take_long_to_close),
 		cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_a_call_that_hangs),
 		cmocka_unit_test(test_a_call_that_hangs_and_another_daemon),
