@@ -2,7 +2,8 @@
 /*
  * Channel groups: the handles of a queue, which its agent describes and the backend checks, where the backend needs
  * them to change the queue's gate itself. If the backend does not find a group, the queue may just be ending. If it is
- * still there after a while, the client falls back to a mechanism of its agent.
+ * still there after a while, the client falls back to a mechanism of its agent. If the backend cannot check a group
+ * yet, the daemon asks again until it can.
  */
 #include <stdio.h>
 #include "daemon/daemon.h"
@@ -11,7 +12,19 @@
  * client wait for their user's share of the thread. For those the daemon waits a little longer. Chosen. */
 #define CHANNEL_GROUP_DOUBT_NS     100000000ull
 #define CHANNEL_GROUP_DOUBT_MAX_NS 5000000000ull
-#define CHANNEL_GROUP_RETRY_NS     1000000000ull /* until the daemon falls back again */
+#define CHANNEL_GROUP_RETRY_NS     1000000000ull /* until the daemon falls back or asks again */
+/* Groups of one client that the backend checks, when the daemon asks again; fewer than the backend lets wait. */
+#define CHANNEL_GROUP_ASKED_MAX 16u
+
+static void channel_group_ask(struct gp_queue_entry *queue)
+{
+	struct gp_client *client = queue->client;
+
+	queue->group.is_asked = true;
+	queue->group.again_ns = 0;
+	client->driver->ops->group(client->driver->backend, &client->device, queue->wire.gpu_id,
+				   &queue->group.described);
+}
 
 void gp_channel_group_described(struct gp_daemon *daemon, struct gp_client *client, const struct gp_wire_group *group)
 {
@@ -20,8 +33,9 @@ void gp_channel_group_described(struct gp_daemon *daemon, struct gp_client *clie
 	if (!queue)
 		return; /* left out, or just removed */
 	gp_slicing_set_app(daemon, queue, group->slice_us);
+	queue->group.described = *group;
 	if (client->driver->ops->group)
-		client->driver->ops->group(client->driver->backend, &client->device, queue->wire.gpu_id, group);
+		channel_group_ask(queue);
 }
 
 void gp_channel_group_found(struct gp_daemon *daemon, struct gp_client *client, const struct gp_device_grouped *grouped)
@@ -31,6 +45,7 @@ void gp_channel_group_found(struct gp_daemon *daemon, struct gp_client *client, 
 	if (!queue)
 		return;
 	queue->group.is_found = true;
+	queue->group.is_asked = false;
 	queue->group.doubt_ns = 0;
 	/* If the backend could not change the gate or the slice of the new group, the gate is open and the slice is not
 	 * known. Answers to what the daemon asked meanwhile are still to come. */
@@ -48,6 +63,12 @@ void gp_channel_group_missing(struct gp_daemon *daemon, struct gp_client *client
 
 	if (!queue)
 		return; /* just removed: nothing is wrong */
+	queue->group.is_asked = false;
+	if (grouped->is_early) {
+		queue->group.again_ns = gp_now_ns() + CHANNEL_GROUP_RETRY_NS;
+		gp_timer_sooner(daemon, &daemon->channel_group_timer, queue->group.again_ns);
+		return;
+	}
 	snprintf(client->doubt_why, sizeof(client->doubt_why), "%s", why);
 	/* Since the first time: a client whose agent describes missing groups again and again would never be scheduled.
 	 */
@@ -78,9 +99,38 @@ static void channel_group_doubt(struct gp_daemon *daemon, struct gp_queue_entry 
 	gp_timer_sooner(daemon, &daemon->channel_group_timer, queue->group.doubt_ns);
 }
 
+static uint32_t channel_groups_asked(const struct gp_client *client)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < client->slot_count; i++)
+		count += client->slots[i].queue && client->slots[i].queue->group.is_asked;
+	return count;
+}
+
+static void channel_group_again(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
+{
+	const struct gp_client *client = queue->client;
+
+	if (!gp_mechanism_has(client->device.mechanism, GP_NEEDS_GROUP) && !client->device.is_handed_over)
+		queue->group.again_ns = 0; /* the client has another mechanism by now */
+	if (!queue->group.again_ns)
+		return;
+	if (now_ns >= queue->group.again_ns) {
+		if (channel_groups_asked(client) < CHANNEL_GROUP_ASKED_MAX) {
+			channel_group_ask(queue);
+			return;
+		}
+		queue->group.again_ns = now_ns + CHANNEL_GROUP_DOUBT_NS;
+	}
+	gp_timer_sooner(daemon, &daemon->channel_group_timer, queue->group.again_ns);
+}
+
 void gp_channel_group_due(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < daemon->device_count; i++)
-		for (struct gp_queue_entry *queue = daemon->devices[i].queues; queue; queue = queue->device_next)
+		for (struct gp_queue_entry *queue = daemon->devices[i].queues; queue; queue = queue->device_next) {
 			channel_group_doubt(daemon, queue, now_ns);
+			channel_group_again(daemon, queue, now_ns);
+		}
 }

@@ -59,7 +59,11 @@ static void claim_leave(struct gp_daemon *daemon, struct gp_device_entry *device
 	bool was_stopped = device->stopped;
 
 	claim_say(device, holder);
-	gp_device_stop(daemon, device, device->claim.why);
+	/* Both reasons end by themselves, and status names both. */
+	if (device->is_hung)
+		gp_log("GPU %u: %s", device->info.gpu_id, device->claim.why);
+	else
+		gp_device_stop(daemon, device, device->claim.why);
 	device->claim.is_left = true;
 	device->claim.is_why = !was_stopped;
 	gp_timer_sooner(daemon, &daemon->claim_timer, gp_now_ns() + CLAIM_AGAIN_NS);
@@ -127,6 +131,14 @@ void gp_claim_due(struct gp_daemon *daemon, uint64_t now_ns)
 		if (device->claim.is_why)
 			gp_device_start(daemon, device);
 	}
+}
+
+void gp_claim_is_why(struct gp_daemon *daemon, struct gp_device_entry *device)
+{
+	device->is_hung = false;
+	device->claim.is_why = true;
+	snprintf(device->stopped_why, sizeof(device->stopped_why), "%s", device->claim.why);
+	gp_metrics_changed(daemon);
 }
 
 void gp_claim_fini(struct gp_daemon *daemon)

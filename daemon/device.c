@@ -62,12 +62,12 @@ void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, c
 
 void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why)
 {
-	device->is_hung = false; /* another reason: it stays stopped when a call comes back */
-	if (device->stopped && !device->claim.is_why)
+	if (device->stopped && !device->claim.is_why && !device->is_hung)
 		return;
 	gp_log("GPU %u: the daemon stops scheduling it and opens every gate: %s", device->info.gpu_id, why);
 	device->stopped = true;
 	device->claim.is_why = false; /* it stays stopped when the other daemon has ended */
+	device->is_hung = false;      /* and when a call has come back */
 	gp_carry_forget(device);
 	snprintf(device->stopped_why, sizeof(device->stopped_why), "%s", why);
 	gp_sched_device_stop(daemon->sched, device->core, gp_daemon_now_ns(daemon));

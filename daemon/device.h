@@ -50,7 +50,7 @@ struct gp_claim {
 	bool is_taken; /* fd is locked */
 	int fd;
 	bool is_left;          /* another daemon has it */
-	bool is_why;           /* and that is why it is stopped */
+	bool is_why;           /* and that is the only reason why it is stopped */
 	char why[GP_WHY_TEXT]; /* is_left: whose it is, for people */
 	int error;             /* of the daemon's last try for the lock; the journal names each once */
 };
@@ -69,7 +69,9 @@ struct gp_device_entry {
 	uint32_t learned;
 	uint64_t trouble_ns; /* plan.c: when to check a call into the driver that did not come back; 0: never */
 	bool stopped;
-	bool is_hung; /* stopped for a call into the driver that has not come back, and for nothing else */
+	/* Stopped for a call into the driver that has not come back, and for nothing else, unless another daemon has
+	 * the GPU as well (claim.is_left). */
+	bool is_hung;
 	char stopped_why[GP_WHY_TEXT];
 	struct gp_claim claim;
 	uint64_t orders, order_failures;
@@ -127,6 +129,8 @@ extern const char *gp_claim_folder; /* a test has its own */
 /* Takes the locks that are not taken or whose files were removed; stops the GPUs that another daemon has. */
 void gp_claim_all(struct gp_daemon *daemon);
 void gp_claim_due(struct gp_daemon *daemon, uint64_t now_ns); /* starts GPUs whose other daemon has ended */
+/* Of a GPU that is stopped: the other daemon that has it is from now on the only reason. */
+void gp_claim_is_why(struct gp_daemon *daemon, struct gp_device_entry *device);
 void gp_claim_fini(struct gp_daemon *daemon);
 
 /* learn.c */

@@ -485,15 +485,16 @@ static bool plan_client_is_on(const struct gp_client *client, uint32_t device)
 /* The daemon renews the leases of gates that it changes by its own calls, also when these calls fail. So no agent would
  * open a gate that the daemon closed. After a change of the mechanism the agents open all gates and restore all slices.
  */
-static void plan_hand_over(struct gp_daemon *daemon, const struct gp_device_entry *device, const char *why)
+static void plan_hand_over(struct gp_daemon *daemon, const struct gp_device_entry *device,
+			   const struct gp_device_report *report)
 {
 	for (uint32_t i = 0; device->info.hands_over && i < daemon->client_top; i++) {
 		struct gp_client *client = daemon->clients[i];
 
 		if (client && client->device.mechanism == device->info.mechanism &&
 		    plan_client_is_on(client, (uint32_t)(device - daemon->devices))) {
-			client->device.is_handed_over = device->is_hung;
-			gp_client_mechanism(daemon, client, device->info.fallback, why);
+			client->device.is_handed_over = report->kind == GP_REPORT_HANGS;
+			gp_client_mechanism(daemon, client, device->info.fallback, report->why);
 		}
 	}
 }
@@ -529,19 +530,22 @@ static void plan_take_back(struct gp_daemon *daemon, const struct gp_device_entr
 
 static void plan_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const struct gp_device_report *report)
 {
-	bool was_scheduled = !device->stopped || device->is_hung;
+	bool hangs = report->kind == GP_REPORT_HANGS, may_start = !device->stopped || device->claim.is_why;
 
-	gp_device_stop(daemon, device, report->why);
-	device->is_hung = report->kind == GP_REPORT_HANGS && was_scheduled;
-	plan_hand_over(daemon, device, report->why);
+	if (!hangs || !device->is_hung)
+		gp_device_stop(daemon, device, report->why);
+	device->is_hung |= hangs && may_start;
+	plan_hand_over(daemon, device, report);
 }
 
 /* The call that hung has come back, and the backend has undone what it changed. */
 static void plan_back(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
 	gp_log("GPU %u: the call into the driver has come back; what it changed is undone", device->info.gpu_id);
-	if (device->is_hung)
+	if (device->is_hung && !device->claim.is_left)
 		gp_device_start(daemon, device);
+	else if (device->is_hung)
+		gp_claim_is_why(daemon, device);
 	plan_take_back(daemon, device);
 }
 

@@ -23,9 +23,12 @@ struct gp_slicing {
 
 /* The queue's channel group, where the backend needs it. */
 struct gp_channel_group {
-	bool is_found;         /* the backend has checked it, and can carry out orders on it */
-	uint64_t doubt_ns;     /* when to fall back, because the backend did not find it; 0: never */
-	uint64_t doubt_end_ns; /* … at the latest */
+	bool is_found;                  /* the backend has checked it, and can carry out orders on it */
+	uint64_t doubt_ns;              /* when to fall back, because the backend did not find it; 0: never */
+	uint64_t doubt_end_ns;          /* … at the latest */
+	bool is_asked;                  /* the backend checks it now */
+	uint64_t again_ns;              /* when to ask the backend again, because it could not check it yet; 0: never */
+	struct gp_wire_group described; /* by its agent, the last time */
 };
 
 struct gp_queue_entry {

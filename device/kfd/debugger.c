@@ -42,6 +42,7 @@ struct debugger_target {
 	int pidfd;
 	uint32_t fallback;         /* of its last ATTACH; the caller's */
 	bool gone;                 /* lock: no more jobs come */
+	bool is_wanted;            /* lock: the newest of its ATTACH and DETACH is an ATTACH, which did not fail */
 	bool enabled;              /* used only by the thread that works on it */
 	struct gp_kfd_guard guard; /* the same: sets the process aside if it cannot be debugged */
 };
@@ -55,6 +56,23 @@ struct gp_kfd_debugger {
 static struct debugger_job *debugger_job(struct gp_worker_job *job)
 {
 	return (struct debugger_job *)job;
+}
+
+static uint32_t debugger_count_locked(const struct debugger_target *target, enum debugger_kind kind)
+{
+	uint32_t count = 0;
+
+	for (struct gp_worker_job *job = target->lane.jobs; job; job = job->next)
+		count += debugger_job(job)->kind == kind;
+	return count;
+}
+
+/* Another ATTACH may wait by now: that one is to be tried. */
+static void debugger_attach_failed(struct gp_kfd_debugger *debugger, struct debugger_target *target)
+{
+	gp_worker_lock(debugger->worker);
+	target->is_wanted = debugger_count_locked(target, DEBUGGER_ATTACH);
+	gp_worker_unlock(debugger->worker);
 }
 
 static void debugger_attach_job(struct gp_kfd_debugger *debugger, struct debugger_target *target,
@@ -92,6 +110,7 @@ static void debugger_attach_job(struct gp_kfd_debugger *debugger, struct debugge
 	if (target->enabled)
 		gp_kfd_trap_disable(debugger->backend->fd, target->pid);
 	target->enabled = false;
+	debugger_attach_failed(debugger, target);
 	host->mechanism(host->daemon, target->tag, job->fallback, why);
 }
 
@@ -288,15 +307,6 @@ static bool debugger_is_opened_locked(const struct debugger_target *target)
 	return found;
 }
 
-static uint32_t debugger_count_locked(const struct debugger_target *target, enum debugger_kind kind)
-{
-	uint32_t count = 0;
-
-	for (struct gp_worker_job *job = target->lane.jobs; job; job = job->next)
-		count += debugger_job(job)->kind == kind;
-	return count;
-}
-
 static int debugger_push(struct gp_kfd_debugger *debugger, struct debugger_target *target,
 			 const struct debugger_job *what, const struct gp_device_change *changes)
 {
@@ -321,9 +331,21 @@ static int debugger_push(struct gp_kfd_debugger *debugger, struct debugger_targe
 		gp_worker_give_locked(debugger->worker, &target->lane, &job->base);
 		job = NULL;
 	}
+	if (what->kind == DEBUGGER_ATTACH || what->kind == DEBUGGER_DETACH)
+		target->is_wanted = what->kind == DEBUGGER_ATTACH;
 	gp_worker_unlock(debugger->worker);
 	free(job);
 	return r;
+}
+
+static bool debugger_is_wanted(struct gp_kfd_debugger *debugger, const struct debugger_target *target)
+{
+	bool is_wanted;
+
+	gp_worker_lock(debugger->worker);
+	is_wanted = target->is_wanted;
+	gp_worker_unlock(debugger->worker);
+	return is_wanted;
 }
 
 /* Ended clients that wait to be released: with a driver that hangs they would pile up, each with a descriptor. */
@@ -392,7 +414,8 @@ void gp_kfd_debugger_queue_added(struct gp_kfd_debugger *debugger, struct gp_dev
 }
 
 /* An agent says which of its queues are closed when they come, so orders do not bound the number of these jobs. If too
- * many wait, the daemon lets the process go and attaches again: then every queue is open, and the daemon knows it. */
+ * many wait, the daemon lets the process go and attaches again: then every queue is open, and the daemon knows it. A
+ * process that the daemon is letting go, or could not attach to, has no queue that the daemon keeps closed. */
 void gp_kfd_debugger_queue_removed(struct gp_kfd_debugger *debugger, struct gp_device_client *client,
 				   const struct gp_device_change *open)
 {
@@ -401,7 +424,7 @@ void gp_kfd_debugger_queue_removed(struct gp_kfd_debugger *debugger, struct gp_d
 	struct debugger_job detach = { .kind = DEBUGGER_DETACH, .tell = true, .again = true };
 	struct debugger_job attach = { .kind = DEBUGGER_ATTACH, .fallback = target->fallback };
 
-	if (debugger_push(debugger, target, &job, open) != -EBUSY)
+	if (debugger_push(debugger, target, &job, open) != -EBUSY || !debugger_is_wanted(debugger, target))
 		return;
 	if (!debugger_push(debugger, target, &detach, NULL))
 		debugger_push(debugger, target, &attach, NULL);

@@ -189,12 +189,14 @@ static void borrow_failed(struct borrow_gpu *gpu, uint32_t group, int result)
 }
 
 /* An agent reports a group's end before RM does it, but this thread may look at the group in between. The daemon reads
- * the agent's messages, so it knows whether the queue still exists. Errors that have nothing to do with that are final.
- */
+ * the agent's messages, so it knows whether the queue still exists. Errors that have nothing to do with that are final,
+ * except that files of the user are still to be closed, as after a large program of his was killed. */
 static void borrow_untaken(struct borrow_gpu *gpu, const struct gp_nvidia_job *job, int result, const char *why)
 {
-	struct gp_device_grouped grouped = { .slot = job->group.slot, .generation = job->group.generation };
-	bool is_final = result == -EPERM || result == -EBUSY || result == -ENOMEM;
+	struct gp_device_grouped grouped = { .slot = job->group.slot,
+					     .generation = job->group.generation,
+					     .is_early = result == -EBUSY };
+	bool is_final = result == -EPERM || result == -ENOMEM;
 
 	if (!is_final) {
 		const struct gp_device_host *host = borrow_begin_telling(gpu->borrow);
@@ -378,18 +380,19 @@ static struct borrow_gpu *borrow_gpu(struct gp_nvidia_borrow *borrow, uint32_t g
 	return NULL;
 }
 
-/* Whether the GPU's thread hangs; reports that once. While it hangs it gets no more jobs. The report cannot come after
- * that of borrow_back(), which waits for the telling. */
+/* Whether the GPU's thread hangs. While it hangs it gets no more jobs. Each call reports it, because a person may have
+ * resumed the GPU since the last report. The report cannot come after that of borrow_back(), which waits for the
+ * telling. */
 static bool borrow_hangs(struct borrow_gpu *gpu)
 {
 	const struct gp_device_host *host = borrow_begin_telling(gpu->borrow);
-	bool hangs, is_new;
+	bool hangs;
 
 	gp_worker_lock(gpu->borrow->worker);
-	is_new = gp_worker_leave_locked(gpu->borrow->worker, &gpu->jobs.lane);
+	gp_worker_leave_locked(gpu->borrow->worker, &gpu->jobs.lane);
 	hangs = gpu->jobs.lane.is_left;
 	gp_worker_unlock(gpu->borrow->worker);
-	if (is_new)
+	if (hangs)
 		host->hangs(host->daemon, gpu->gpu_id, true);
 	borrow_end_telling(gpu->borrow);
 	return hangs;

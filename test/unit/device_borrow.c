@@ -460,7 +460,7 @@ static void test_hangs(void **state)
 	gp_nvidia_hang_ns = 0;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(gp_nvidia_borrow_apply(borrow, client.tag, 1, GPU, &change, 1), -EIO);
-	assert_int_equal(failed_count, 1);
+	assert_int_equal(failed_count, 3); /* each says so: root may have resumed the GPU in between */
 	gp_nvidia_hang_ns = 3600000000000ull;
 	sem_post(&go_on);
 	sem_wait(&told);

@@ -31,6 +31,8 @@ static __thread bool has_hung;                 /* this thread */
 static uint32_t told;                          /* the mechanism of the last one attached to */
 static int enabled, disabled, cleared, opened; /* calls */
 static bool has_debugger[HOLDING + 2];
+static bool disable_hangs;      /* the next one */
+static bool done_hangs;         /* the next report of it */
 static bool is_closed[8];       /* by queue, in the driver */
 static void (*at_malloc)(void); /* before the next one of the debugger's */
 
@@ -83,9 +85,18 @@ int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
 	return __atomic_exchange_n(&has_debugger[pid], true, __ATOMIC_SEQ_CST) ? -EALREADY : 0;
 }
 
+static void hang_once(bool *hangs)
+{
+	if (__atomic_exchange_n(hangs, false, __ATOMIC_SEQ_CST)) {
+		sem_post(&hung);
+		sem_wait(&let_go);
+	}
+}
+
 int gp_kfd_trap_disable(int fd, pid_t pid)
 {
 	(void)fd;
+	hang_once(&disable_hangs);
 	__atomic_store_n(&has_debugger[pid], false, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&disabled, 1, __ATOMIC_SEQ_CST);
 	return 0;
@@ -132,6 +143,7 @@ void gp_kfd_criu_end(struct gp_kfd_guard *guard)
 static void host_done(void *daemon, uint64_t tag, const struct gp_device_done *what)
 {
 	(void)daemon, (void)tag, (void)what;
+	hang_once(&done_hangs);
 	sem_post(&done);
 }
 
@@ -398,6 +410,8 @@ static void test_removed(void **state)
 		sem_wait(&done);
 	for (int i = 1; i < orders; i++)
 		sem_wait(&hung);
+	while (__atomic_load_n(&opened, __ATOMIC_SEQ_CST) < 3) /* hanging is the failure; a detach drops what waits */
+		usleep(1000);
 	detach_all(&client, 1);
 	assert_true(is_closed[4]); /* this driver opens nothing by itself */
 	assert_false(is_closed[3] || is_closed[5] || is_closed[6]);
@@ -450,15 +464,67 @@ static void test_removed_after_disabled(void **state)
 	assert_int_equal(opened, 0);
 }
 
+/* The same where the call that lets the process go is under way already. */
+static void test_removed_while_disabled(void **state)
+{
+	struct gp_device_client client = { .tag = HANGING + 1, .pid = HANGING + 1, .pidfd = null };
+
+	(void)state;
+	attach(&client, GP_MECHANISM_NONE, GP_MECHANISM_DEBUGGER);
+	enabled = 0;
+	disable_hangs = true;
+	gp_kfd_debugger_detach(debugger, &client, false);
+	sem_wait(&hung);
+	for (int i = 0; i < 1000; i++)
+		leave(&client, (uint32_t)i % 8);
+	let_go_all(1, &attached);
+	assert_int_equal(told, GP_MECHANISM_NONE);
+	apply(&client); /* after the jobs that wait */
+	sem_wait(&done);
+	assert_int_equal(sem_trywait(&attached), -1);
+	assert_int_equal(enabled, 0);
+	detach_all(&client, 1);
+}
+
+/* The same for a process that has another debugger: it keeps the mechanism it has instead. */
+static void test_removed_after_refusal(void **state)
+{
+	struct gp_device_client client = { .tag = HANGING + 1, .pid = HANGING + 1, .pidfd = null };
+
+	(void)state;
+	has_debugger[HANGING + 1] = true;
+	attach(&client, GP_MECHANISM_SELF, GP_MECHANISM_SELF);
+	enabled = 0;
+	done_hangs = true;
+	apply(&client);
+	sem_wait(&hung);
+	for (int i = 0; i < 1000; i++)
+		leave(&client, (uint32_t)i % 8);
+	let_go_all(1, &done);
+	apply(&client); /* after the jobs that wait */
+	sem_wait(&done);
+	assert_int_equal(sem_trywait(&attached), -1);
+	assert_int_equal(told, GP_MECHANISM_SELF);
+	assert_int_equal(enabled, 0);
+	detach_all(&client, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { TEST(test_hanging),          TEST(test_gone_meanwhile),
-					    TEST(test_came_back),        TEST(test_flood),
-					    TEST(test_gone_again),       TEST(test_holding_user),
-					    TEST(test_holding_users),    TEST(test_removed),
-					    TEST(test_flood_of_removed), TEST(test_removed_after_disabled),
+	const struct CMUnitTest tests[] = { TEST(test_hanging),
+					    TEST(test_gone_meanwhile),
+					    TEST(test_came_back),
+					    TEST(test_flood),
+					    TEST(test_gone_again),
+					    TEST(test_holding_user),
+					    TEST(test_holding_users),
+					    TEST(test_removed),
+					    TEST(test_flood_of_removed),
+					    TEST(test_removed_after_disabled),
+					    TEST(test_removed_while_disabled),
+					    TEST(test_removed_after_refusal),
 					    TEST(test_left_behind) };
 
 	sem_init(&hung, 0, 0);
