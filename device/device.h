@@ -113,9 +113,8 @@ struct gp_device_slice {
 
 /* How often the device has put a queue aside by itself so far; the count wraps around. */
 struct gp_device_count {
-	uint32_t slot, generation, gpu_id;
+	uint32_t slot, generation, gpu_id, saves;
 	uint64_t at_ns; /* CLOCK_MONOTONIC */
-	uint32_t saves;
 	int result;
 };
 
@@ -124,7 +123,7 @@ struct gp_device_count {
 struct gp_device_grouped {
 	uint32_t slot, generation;
 	int gate, slice;
-	bool is_early; /* ungrouped: the backend could not check the handles yet; the daemon asks again later */
+	bool is_early; /* ungrouped: not checked yet; the daemon asks again later */
 };
 
 /* The outcome of one call of apply. */
@@ -148,9 +147,8 @@ struct gp_device_host {
 	void (*mechanism)(void *daemon, uint64_t client_tag, uint32_t mechanism, const char *why);
 	/* From any thread: the device was reset or a preemption failed: the daemon stops scheduling it. */
 	void (*failed)(void *daemon, uint32_t gpu_id, const char *why);
-	/* From any thread: a call into the driver does not come back: the daemon stops scheduling the device. May be
-	 * told again while it hangs. Or that call has come back, and what it changed is undone: the daemon schedules
-	 * the device again if nothing else stopped it. */
+	/* From any thread: a call into the driver hangs (may be told again): the daemon stops scheduling the device. Or
+	 * it has come back, undone: the daemon schedules the device again if nothing else stopped it. */
 	void (*hangs)(void *daemon, uint32_t gpu_id, bool hangs);
 	/* Asks the client's agent to set a slice; the agent answers the daemon. 0 or -errno. */
 	int (*slice)(void *daemon, struct gp_device_client *client, const struct gp_device_slice *slice);
