@@ -176,14 +176,12 @@ static void stop_and_start_share_a_transaction(void **state)
 	world_free(w);
 }
 
-/* A lower queue whose rest is shorter than a transaction is left alone, with its reason; it is closed once the estimate
- * is overrun. */
-static void short_rest_is_left_alone_once(void **state)
+/* Packets of 60 us. Two are left: 120 us, less than the 150 us of a transaction. */
+static struct pair pair_with_short_rest(void)
 {
 	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } });
 	uint32_t i;
 
-	/* Packets of 60 us: after these two are left, 120 us, less than the 150 us of a transaction. */
 	world_skip(p.w, 60 * US);
 	world_complete(p.w, p.low, 1000000 - 50);
 	for (i = 0; i < 48; i++) {
@@ -191,6 +189,15 @@ static void short_rest_is_left_alone_once(void **state)
 		world_complete(p.w, p.low, 1);
 	}
 	world_settle(p.w);
+	return p;
+}
+
+/* A lower queue whose rest is shorter than a transaction is left alone, with its reason; it is closed once the estimate
+ * is overrun. */
+static void short_rest_is_left_alone_once(void **state)
+{
+	struct pair p = pair_with_short_rest();
+
 	world_write(p.w, p.high, 1);
 	world_settle(p.w);
 	assert_int_equal(p.w->plan_count, 0);
@@ -207,16 +214,8 @@ static void short_rest_is_left_alone_once(void **state)
 /* The rest ended within the estimate and new work came before the hold was over: no order failed, so none is named. */
 static void short_rest_that_comes_back_names_no_failure(void **state)
 {
-	struct pair p = pair_new((struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS } });
-	uint32_t i;
+	struct pair p = pair_with_short_rest();
 
-	world_skip(p.w, 60 * US);
-	world_complete(p.w, p.low, 1000000 - 50);
-	for (i = 0; i < 48; i++) {
-		world_skip(p.w, 60 * US);
-		world_complete(p.w, p.low, 1);
-	}
-	world_settle(p.w);
 	world_write(p.w, p.high, 1);
 	world_settle(p.w);
 	assert_int_equal(world_stats(p.w, p.device).left_open[GP_WHY_SHORT], 1);
