@@ -292,12 +292,8 @@ static void test_two_users(void **state)
 	(void)state;
 	if (getuid())
 		skip();
-	for (uint32_t i = 0; i < 2; i++) {
-		uint64_t refused = world.daemon.counters.peers_refused;
-
+	for (uint32_t i = 0; i < 2; i++)
 		children[i] = begin_sending(USER + i, USER_FILES);
-		assert_true(world.daemon.counters.peers_refused >= refused + USER_FILES / 4);
-	}
 	while (gp_close_pending() > 2 * USER_WAITS)
 		world_wait(&world, 1); /* hanging is the failure */
 	assert_int_equal(ping_as(USER + 2), 1);
