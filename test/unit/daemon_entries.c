@@ -257,20 +257,13 @@ static void test_changes(void **state)
 /* An agent that says again and again that its gate is open has as many closes as with queues that come and go. */
 static void test_lost(void **state)
 {
-	struct {
-		struct gp_wire_lost head;
-		struct gp_wire_change change;
-	} lost = { .head = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_LOST, sizeof(lost), 0 },
-			     .why = GP_LOST_LEASE,
-			     .count = 1 },
-		   .change = { .slot = 1, .generation = 1, .open = 1 } };
 	uint32_t before;
 
 	(void)state;
 	agent_doorbell(&world, &greedy, 1, 1000000);
 	before = greedy.order_count;
 	for (uint32_t i = 0; i < CHURNS; i++) {
-		world_send(greedy.fd, &lost, sizeof(lost));
+		agent_lost(&greedy, 1);
 		world_wait(&world, CHURN_MS);
 		agent_work(&world, &greedy);
 	}

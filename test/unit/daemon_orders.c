@@ -153,13 +153,6 @@ static void test_renews_leases(void **state)
 /* The agent opened a gate by itself: known, counted, ordered again. */
 static void test_lost_lease(void **state)
 {
-	struct {
-		struct gp_wire_lost head;
-		struct gp_wire_change change;
-	} lost = { .head = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_LOST, sizeof(lost), 0 },
-			     .why = GP_LOST_LEASE,
-			     .count = 1 },
-		   .change = { .slot = 0, .generation = 1, .open = 1 } };
 	uint32_t orders;
 
 	(void)state;
@@ -167,7 +160,7 @@ static void test_lost_lease(void **state)
 	agent_doorbell(&world, &urgent, 0, 1);
 	wait_gate(&batch, GP_GATE_CLOSED);
 	orders = batch.order_count;
-	world_send(batch.fd, &lost, sizeof(lost));
+	agent_lost(&batch, 0);
 	settle();
 	assert_int_equal(world.daemon.counters.leases_lost, 1);
 	wait_gate(&batch, GP_GATE_CLOSED);

@@ -274,6 +274,19 @@ void agent_add_queue(struct world *world, struct agent *agent, uint32_t slot, ui
 	agent_work(world, agent);
 }
 
+void agent_lost(const struct agent *agent, uint32_t slot)
+{
+	struct {
+		struct gp_wire_lost head;
+		struct gp_wire_change change;
+	} lost = { .head = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_LOST, sizeof(lost), 0 },
+			     .why = GP_LOST_LEASE,
+			     .count = 1 },
+		   .change = { .slot = slot, .generation = 1, .open = 1 } };
+
+	world_send(agent->fd, &lost, sizeof(lost));
+}
+
 void agent_ring(const struct agent *agent)
 {
 	uint64_t one = 1;

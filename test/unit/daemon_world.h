@@ -73,6 +73,8 @@ void agent_leave(struct world *world, struct agent *agent);
 /* Reads all messages; orders are answered unless it is silent. */
 void agent_work(struct world *world, struct agent *agent);
 void agent_add_queue(struct world *world, struct agent *agent, uint32_t slot, uint32_t flags);
+/* The agent says that it has opened that slot's gate by itself, because its lease is over. */
+void agent_lost(const struct agent *agent, uint32_t slot);
 void agent_ring(const struct agent *agent); /* wakes the daemon */
 void agent_doorbell(struct world *world, struct agent *agent, uint32_t slot, uint64_t packets);
 void agent_complete(struct world *world, struct agent *agent, uint32_t slot, uint64_t packets);
