@@ -339,9 +339,11 @@ static int listen_lock(const char *path, int *ret_fd, struct gp_error *error)
 	fd = gp_lockfile_take(name, &holder);
 	if (fd == -EBUSY) {
 		gp_lockfile_who(holder, who);
-		return gp_error_set(error, -EBUSY, "another gpreemptd serves %s already (%s)%s", path, who,
-				    access(path, F_OK) ? ", but its socket is gone: after a reload (SIGHUP) it makes it again" :
-							 "");
+		return gp_error_set(
+			error, -EBUSY, "another gpreemptd serves %s already (%s)%s", path, who,
+			access(path, F_OK) ?
+				", but its socket is gone; reload that daemon (SIGHUP), and it makes the socket again" :
+				"");
 	}
 	if (fd < 0)
 		return gp_error_set(error, fd, "cannot lock %s: %s", name, strerror(-fd));
