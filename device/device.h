@@ -11,17 +11,14 @@
 #include <gpreempt/sched.h>
 #include <gpreempt/wire.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "device/config.h"
 #include "lib/error.h"
-#include "lib/safety.h"
 
-#define GP_DEVICE_NAME_SIZE     64u
-#define GP_DEVICE_REPORT_MAX    16u
-#define GP_DEVICE_TEXT_SIZE     200u
-#define GP_DEVICE_OVERRULED_MAX 16u
-#define GP_DEVICE_ROOT_SIZE     256u
+#define GP_DEVICE_NAME_SIZE  64u
+#define GP_DEVICE_REPORT_MAX 16u
+#define GP_DEVICE_TEXT_SIZE  200u
 
 /* What the backend tried, best mechanism first, and the outcome: one line each, shown by `status` and `doctor`. */
 struct gp_device_finding {
@@ -162,42 +159,6 @@ struct gp_device_host {
 	 * ending. 0, or -ENOMEM: the daemon was not told. */
 	int (*ungrouped)(void *daemon, uint64_t client_tag, const struct gp_device_grouped *grouped, const char *why);
 };
-
-/* The configuration for the devices of one backend; a backend ignores what does not apply to it. */
-struct gp_device_config {
-	uint32_t mechanisms;        /* GP_MECHANISM_BITs of the allowed ones; 0: all */
-	uint32_t grace;             /* DBG_TRAP SUSPEND: 1K cycles */
-	uint32_t null_count;        /* devices of the null backend */
-	bool criu;                  /* may set processes that cannot be debugged aside by the checkpoint interface */
-	bool fetch_counters;        /* see struct gp_device_attr */
-	uint64_t close_ns, open_ns; /* costs assumed until they are measured, device time */
-	uint64_t switch_ns, short_ns, mid_ns, long_ns; /* see struct gp_device_info; whole microseconds */
-	char root[GP_DEVICE_ROOT_SIZE];                /* prefix of /proc and /dev; "" except in tests */
-	/* Entries of share/safety that root has overruled. */
-	char overruled[GP_DEVICE_OVERRULED_MAX][GP_SAFETY_NAME_SIZE];
-	uint32_t overruled_count;
-};
-
-/* A key of a backend's section in gpreempt.conf. The daemon sets it at start only. */
-enum gp_device_key_type {
-	GP_DEVICE_KEY_TIME,       /* uint64_t, ns; min..max */
-	GP_DEVICE_KEY_US,         /* the same, and whole microseconds */
-	GP_DEVICE_KEY_COUNT,      /* uint32_t; min..max */
-	GP_DEVICE_KEY_TEXT,       /* char[max] */
-	GP_DEVICE_KEY_COUNTERS,   /* bool: "completion" or "fetch" */
-	GP_DEVICE_KEY_MECHANISMS, /* uint32_t: a set of the backend's mechanisms */
-};
-
-struct gp_device_key {
-	const char *name;
-	enum gp_device_key_type type;
-	size_t offset; /* in struct gp_device_config */
-	uint64_t min, max;
-};
-#define GP_DEVICE_KEY(name, type, field, min, max)                                             \
-	{                                                                                      \
-		name, GP_DEVICE_KEY_##type, offsetof(struct gp_device_config, field), min, max \
-	}
 
 struct gp_backend;
 struct gp_backend_ops {

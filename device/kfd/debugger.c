@@ -155,7 +155,7 @@ static void debugger_apply_job(struct gp_kfd_debugger *debugger, struct debugger
 	}
 	if (target->enabled)
 		r = gp_kfd_trap_change(debugger->backend->fd, target->pid, job->changes, job->count,
-				       debugger->backend->config.grace);
+				       debugger->backend->config.own[GP_KFD_GRACE].count);
 	done.done_ns = gp_clock_ns();
 	for (uint32_t i = 0; i < job->count; i++) {
 		if (r < 0)

@@ -250,7 +250,7 @@ static uint32_t kfd_stuck(struct gp_backend *backend, uint32_t gpu_id)
 static const struct gp_device_key kfd_keys[] = {
 	GP_DEVICE_KEY("mechanism", MECHANISMS, mechanisms, 0, 0),
 	GP_DEVICE_KEY("rptr", COUNTERS, fetch_counters, 0, 0),
-	GP_DEVICE_KEY("grace", COUNT, grace, 0, 255),
+	GP_DEVICE_KEY("grace", COUNT, own[GP_KFD_GRACE].count, 0, 255),
 	GP_DEVICE_KEY("close_cost", TIME, close_ns, 1000, 1000000000),
 	GP_DEVICE_KEY("open_cost", TIME, open_ns, 1000, 1000000000),
 	{ 0 },

@@ -11,6 +11,9 @@ struct gp_kfd_debugger;
 struct gp_kfd_gate;
 struct gp_kfd_reset;
 
+/* Keys of its own, in own[] of the configuration. */
+enum gp_kfd_own { GP_KFD_GRACE }; /* DBG_TRAP SUSPEND: 1K cycles */
+
 struct gp_backend {
 	struct gp_device_host host;
 	struct gp_device_config config;

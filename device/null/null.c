@@ -14,6 +14,9 @@
 #define NULL_SLOT_COUNT   24u
 #define NULL_PROCESS_MAX  13u
 
+/* Keys of its own, in own[] of the configuration. */
+enum null_own { NULL_DEVICES };
+
 struct gp_backend {
 	struct gp_device_host host;
 };
@@ -26,7 +29,7 @@ static int null_init(const struct gp_device_host *host, const struct gp_device_c
 	if (!backend)
 		return gp_error_set(error, -ENOMEM, "null: no memory");
 	backend->host = *host;
-	for (uint32_t i = 0; i < config->null_count && i < GP_DEVICE_MAX; i++) {
+	for (uint32_t i = 0; i < config->own[NULL_DEVICES].count && i < GP_DEVICE_MAX; i++) {
 		infos[i] = (struct gp_device_info){
 			.name = "imaginary GPU",
 			.driver = "null",
@@ -45,7 +48,7 @@ static int null_init(const struct gp_device_host *host, const struct gp_device_c
 		};
 	}
 	*ret_backend = backend;
-	return (int)config->null_count;
+	return (int)config->own[NULL_DEVICES].count;
 }
 
 static void null_fini(struct gp_backend *backend)
@@ -78,7 +81,7 @@ static int null_apply(struct gp_backend *backend, struct gp_device_client *clien
 
 /* clang-format off */
 static const struct gp_device_key null_keys[] = {
-	GP_DEVICE_KEY("devices", COUNT, null_count, 1, GP_DEVICE_MAX),
+	GP_DEVICE_KEY("devices", COUNT, own[NULL_DEVICES].count, 1, GP_DEVICE_MAX),
 	GP_DEVICE_KEY("close_cost", TIME, close_ns, 1000, 1000000000),
 	GP_DEVICE_KEY("open_cost", TIME, open_ns, 1000, 1000000000),
 	{ 0 },
@@ -90,7 +93,7 @@ const struct gp_backend_ops gp_backend_null = {
 	.name = "null",
 	.mechanisms = GP_MECHANISM_BIT(GP_MECHANISM_SELF),
 	.keys = null_keys,
-	.defaults = { .null_count = 1, .close_ns = 200000, .open_ns = 200000 }, /* as on KFD; chosen */
+	.defaults = { .own[NULL_DEVICES].count = 1, .close_ns = 200000, .open_ns = 200000 }, /* as on KFD; chosen */
 	.init = null_init,
 	.fini = null_fini,
 	.attach = null_attach,

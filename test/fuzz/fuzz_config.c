@@ -20,8 +20,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    strlen(config.socket) >= sizeof(config.socket))
 		abort();
 	for (uint32_t i = 0; gp_backends[i]; i++)
-		if (config.device[i].null_count > GP_DEVICE_MAX)
-			abort();
+		for (const struct gp_device_key *key = gp_backends[i]->keys; key->name; key++)
+			if (key->type == GP_DEVICE_KEY_COUNT) {
+				uint32_t count;
+
+				memcpy(&count, (const char *)&config.device[i] + key->offset, sizeof(count));
+				if (count < key->min || count > key->max)
+					abort();
+			}
 	for (uint32_t i = 0; i < config.rule_count; i++)
 		if (config.rules[i].pattern[0] != '/' || config.rules[i].terms.ceiling > GP_PRIORITY_MAX ||
 		    (i && config.rules[i].depth < config.rules[i - 1].depth))

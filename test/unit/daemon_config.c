@@ -15,8 +15,18 @@
 
 static struct gp_config config;
 static struct gp_error error;
-#define KFD    config.device[0] /* in the order of gp_backends */
-#define NVIDIA config.device[1]
+
+/* The place of a backend in the list is its place in the configuration. */
+static struct gp_device_config *device(const char *name)
+{
+	uint32_t place = 0;
+
+	while (gp_backends[place] != gp_backend_find(name))
+		place++;
+	return &config.device[place];
+}
+#define KFD    (*device("kfd"))
+#define NVIDIA (*device("nvidia"))
 
 static int parse(const char *text)
 {
@@ -106,12 +116,16 @@ static void test_mechanisms_of_all(void **state)
 static void test_sections_of_backends(void **state)
 {
 	(void)state;
-	assert_int_equal(parse("[nvidia]\nclose_cost = 1ms\n[null]\nopen_cost = 2ms\n[unmanaged]\ncriu = yes\n"), 0);
+	assert_int_equal(parse("[nvidia]\nclose_cost = 1ms\n[null]\nopen_cost = 2ms\n[unmanaged]\ncriu = yes\n"
+			       "[kfd]\ngrace = 7\n"),
+			 0);
 	assert_int_equal(KFD.close_ns, 200000);
 	assert_int_equal(NVIDIA.close_ns, 1000000);
 	assert_int_equal(NVIDIA.open_ns, 300000);
-	assert_int_equal(config.device[2].open_ns, 2000000);
-	assert_int_equal(config.device[2].null_count, 1);
+	assert_int_equal(device("null")->open_ns, 2000000);
+	/* The first key that only this backend has: grace, and the number of imaginary GPUs. */
+	assert_int_equal(KFD.own[0].count, 7);
+	assert_int_equal(device("null")->own[0].count, 1);
 	assert_true(KFD.criu);
 	refuse("[nvidia]\nrptr = fetch\n", "x.conf:2: [nvidia] has no 'rptr'; gpreempt.conf(5) names what it has");
 }
