@@ -2,7 +2,7 @@
 /*
  * Drivers of devices. struct gp_driver_calls: the application's calls that a driver's code looks at before the agent
  * knows whose device the process uses. struct gp_driver (agent.h): how the agent drives the queues of the device that
- * the process uses. The rest of the agent knows drivers only by these two.
+ * the process uses. The rest of the agent knows drivers only by these two. A new driver is a word in the list.
  */
 #ifndef GP_AGENT_DRIVER_H
 #define GP_AGENT_DRIVER_H
@@ -10,7 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GP_DRIVER_MAX 4u
+/* X(name): each has a struct gp_driver_calls gp_driver_calls_<name>. */
+#define GP_DRIVER_LIST(X) X(kfd) X(drm) X(nvidia)
+
+#define GP_DRIVER_ENUM(name) GP_DRIVER_##name,
+enum gp_driver_number { GP_DRIVER_LIST(GP_DRIVER_ENUM) GP_DRIVER_COUNT };
+#undef GP_DRIVER_ENUM
 
 /* The caller holds no lock unless a comment says so. Only ioctl may wait. */
 struct gp_driver_calls {
@@ -32,7 +37,7 @@ struct gp_driver_calls {
 
 /* The files that are about to be closed, for each driver. */
 struct gp_driver_files {
-	uint32_t bits[GP_DRIVER_MAX]; /* as its file_closes answered */
+	uint32_t bits[GP_DRIVER_COUNT]; /* as its file_closes answered */
 };
 
 int gp_driver_ioctl(int fd, unsigned long request, void *arg, uint8_t letter);

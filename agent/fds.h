@@ -9,6 +9,7 @@
 #define GP_AGENT_FDS_H
 
 #include <stdbool.h>
+#include "agent/driver.h"
 
 enum gp_fd_use {
 	GP_FD_SOCKET,
@@ -23,11 +24,12 @@ enum gp_fd_use {
 	GP_FD_DEBUG_IN,
 	GP_FD_TRAP, /* userfaultfd: readable when a program's thread rings a watched queue */
 	GP_FD_LOG,
-	GP_FD_FILES, /* from here on duplicates of the application's files: GP_FD_FILE_MAX for each driver's code */
+	GP_FD_FILES, /* from here on duplicates of the application's files: GP_FD_FILE_MAX for each driver */
 };
 #define GP_FD_FILE_MAX 16u
-#define GP_FD_DRIVERS  2u /* drivers whose code keeps duplicates; each has a number of its own below this */
-#define GP_FD_COUNT    (GP_FD_FILES + GP_FD_DRIVERS * GP_FD_FILE_MAX)
+#define GP_FD_COUNT    (GP_FD_FILES + (unsigned)GP_DRIVER_COUNT * GP_FD_FILE_MAX)
+/* The first of a driver's duplicates; name as in GP_DRIVER_LIST. No two drivers have one in common. */
+#define GP_FD_FIRST(name) (GP_FD_FILES + (unsigned)GP_DRIVER_##name * GP_FD_FILE_MAX)
 
 int gp_fd(unsigned use); /* -1: none */
 /* The same, but checks first whether the number is still the agent's (one more system call). If the application has

@@ -11,8 +11,7 @@
 #include "agent/fds.h"
 
 #define GP_KFD_NONE UINT32_MAX
-#define GP_KFD_FD   GP_FD_FILES /* the first of GP_FD_FILE_MAX: duplicates of the application's /dev/kfd */
-_Static_assert(GP_KFD_FD + GP_FD_FILE_MAX <= GP_FD_COUNT, "raise GP_FD_DRIVERS");
+#define GP_KFD_FD   GP_FD_FIRST(kfd) /* the first of GP_FD_FILE_MAX: duplicates of the application's /dev/kfd */
 
 /* Requests are compared by number only: the size in a request differs between versions. */
 #define GP_KFD_IOC_RUNTIME_ENABLE _IOWR('K', GP_KFD_NR_RUNTIME_ENABLE, struct gp_kfd_runtime_enable)

@@ -15,10 +15,9 @@
 #include "agent/agent.h"
 #include "agent/fds.h"
 
-#define GP_NVIDIA_NONE UINT32_MAX
-#define GP_NVIDIA_FD   (GP_FD_FILES + GP_FD_FILE_MAX) /* the first of so many: duplicates of /dev/nvidiactl */
-_Static_assert(GP_NVIDIA_FD + GP_FD_FILE_MAX <= GP_FD_COUNT, "raise GP_FD_DRIVERS");
-#define GP_NVIDIA_OBJECT_MAX 4096u /* a context has about 60 that the agent keeps; chosen */
+#define GP_NVIDIA_NONE       UINT32_MAX
+#define GP_NVIDIA_FD         GP_FD_FIRST(nvidia) /* the first of GP_FD_FILE_MAX: duplicates of /dev/nvidiactl */
+#define GP_NVIDIA_OBJECT_MAX 4096u               /* a context has about 60 that the agent keeps; chosen */
 
 /* An object that the agent keeps track of: client, device, subdevice, group, channel or compute object. */
 struct gp_nvidia_object {
