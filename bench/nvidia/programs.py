@@ -222,7 +222,7 @@ class Stage:
             "mp": [sys.executable, os.path.join(here, "torchpair.py")],
             "http": [sys.executable, os.path.join(here, "..", "..", "libgpreempt", "example", "serve_http.py")],
         }
-        self.module = os.path.join(here, "..", "..", "python")
+        self.module = os.path.join(here, "..", "..", "libgpreempt", "python")
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o755)
 

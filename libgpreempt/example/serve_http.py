@@ -32,7 +32,7 @@ import zlib
 try:
     import gpreempt
 except ImportError:  # from the source tree
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
     import gpreempt
 
 try:  # to be measured, as bench/nvidia does
