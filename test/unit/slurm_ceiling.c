@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "slurm/ceiling.h"
+#include "cli/slurm/ceiling.h"
 
 static struct gp_slurm_conf conf;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the reading of gpreempt.conf of Slurm, and who comes before whom in it. Never prints. */
-#include "slurm/ceiling.h"
+#include "cli/slurm/ceiling.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the administrator lets Slurm's jobs have: /etc/slurm/gpreempt.conf. The plugin reads it on every machine, on
  * that of slurmctld gpreempt.lua does. */
-#ifndef GP_SLURM_CEILING_H
-#define GP_SLURM_CEILING_H
+#ifndef GP_CLI_SLURM_CEILING_H
+#define GP_CLI_SLURM_CEILING_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -21,7 +21,7 @@
 #include <slurm/slurm_errno.h>
 #include <slurm/spank.h>
 #include "cli/attr.h"
-#include "slurm/ceiling.h"
+#include "cli/slurm/ceiling.h"
 
 SPANK_PLUGIN(gpreempt, 1);
 
