@@ -11,7 +11,7 @@ ARRIVALS ?= 200
 FUZZ_SECONDS ?= 30
 PROVE_DEPTH ?= 5
 PREFIX ?= /usr/local
-SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model report sim test trace vgpu view
+SOURCE_FOLDERS = agent bench cli core daemon demo device include lab lib libgpreempt model report sim test vgpu view
 
 .PHONY: help all demo test vgpu-test isa-test isa-demo sched-test ranks-test idle-test systemd-test roots-test bench bench-sched bench-nvidia attack browser-test swarm fuzz prove prove-night mutants tidy format sanitize stall-test kill-test kernel-check kernel-test kernel-debug-test kernel-kcsan-test kernel-controls kernel-seeds kernel-long fresh install uninstall deb ops-test clean
 

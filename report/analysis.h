@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include "report/parts.h"
 #include "report/stat.h"
-#include "trace/spill.h"
-#include "trace/store.h"
+#include "report/trace/spill.h"
+#include "report/trace/store.h"
 #include "view/report.h"
 
 #define GP_ANALYSIS_NONE     UINT32_MAX

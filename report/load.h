@@ -4,7 +4,7 @@
 #define GP_REPORT_LOAD_H
 
 #include "report/analysis.h"
-#include "trace/readers.h"
+#include "report/trace/readers.h"
 
 #define GP_RUN_UNREAD_MAX 32u /* files of folders that are no traces: so many are named */
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "trace/readers.h"
+#include "report/trace/readers.h"
 
 static inline int trace_sink_event(void *context, const struct gp_profile_event *event, struct gp_error *error)
 {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "test/fuzz/trace_sink.h"
-#include "trace/lines.h"
-#include "trace/readers.h"
+#include "report/trace/lines.h"
+#include "report/trace/readers.h"
 
 static struct gp_input input;
 static struct gp_error error;

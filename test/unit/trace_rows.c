@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "trace/rows.h"
+#include "report/trace/rows.h"
 
 static struct gp_input input;
 static struct gp_rows rows;
@@ -146,5 +146,5 @@ int main(void)
 		cmocka_unit_test(test_numbers), cmocka_unit_test(test_refuses), cmocka_unit_test(test_endless),
 	};
 
-	return cmocka_run_group_tests_name("trace/rows", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("report/trace/rows", tests, NULL, NULL);
 }

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "lib/rng.h"
-#include "trace/spill.h"
-#include "trace/store.h"
+#include "report/trace/spill.h"
+#include "report/trace/store.h"
 
 #define EVENTS 20000u
 
@@ -259,5 +259,5 @@ int main(void)
 		cmocka_unit_test(test_files_rank), cmocka_unit_test(test_spill),
 	};
 
-	return cmocka_run_group_tests_name("trace/store", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("report/trace/store", tests, NULL, NULL);
 }
