@@ -1,56 +1,58 @@
 # SPDX-License-Identifier: MIT
 """Turns the figures of bench/sched into docs/results/sched.md and seed003.md. Measures nothing."""
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 PREEMPTING = ("debugger", "self", "update")  # mechanisms that stop what runs
 SAVE_BYTES = {"mi210": 104 * 4 * 4 * 64 * 128 * 4}  # 416 workgroups of four waves, 128 registers of 64 lanes, 4 bytes
 SAVE_RATE = {"mi210": 1.6e12}  # share/devices/mi210.ini: save_bandwidth, assumed: all of the memory's peak
 
 
-def table(head, rows):
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows] + [""]
 
 
-def ms(ns):
+def ms(ns: float | None) -> str:
     return "–" if ns is None else "%.2f ms" % (ns / 1e6)
 
 
-def us(ns):
+def us(ns: float | None) -> str:
     return "–" if ns is None else "%.1f µs" % (ns / 1e3) if ns < 1e5 else "%.0f µs" % (ns / 1e3)
 
 
-def aimed(value, text, good):
+def aimed(value: float, text: str, good: Callable[[float], bool]) -> str:
     """Bold where the aim is missed."""
     return text if good(value) else "**%s**" % text
 
 
-def named(clients, name):
+def named(clients: list[dict[str, Any]], name: str) -> dict[str, Any]:
     return next(c for c in clients if c["name"] == name)
 
 
-def at_least_3(value):
+def at_least_3(value: float) -> str:
     return aimed(value, "%.1f×" % value, lambda v: v >= 3)
 
 
-def at_most_15(value):
+def at_most_15(value: float) -> str:
     return aimed(value, "%.2f×" % value, lambda v: v <= 1.5)
 
 
-def near(value):
+def near(value: float) -> str:
     return aimed(value, "%+.1f %%" % (100 * value), lambda v: abs(v) <= 0.1)
 
 
-def batch(clients):
+def batch(clients: list[dict[str, Any]]) -> float:
     return sum(c["per_s"] for c in clients if c["kind"] == "batch")
 
 
-def simulated_batch(run):
+def simulated_batch(run: dict[str, Any]) -> float:
     names = [c["name"] for c in run["clients"] if c["kind"] == "batch"]
     return sum(run["sim"][run["policy"]][name]["per_s"] for name in names)
 
 
-def about(entry):
+def about(entry: dict[str, Any]) -> str:
     return "%s, %s, dilation %d%s; %.0f min; load average of the machine at the end, this bench included: %s." % (
         entry["date"],
         entry["machine"],
@@ -61,7 +63,7 @@ def about(entry):
     )
 
 
-def pair_rows(kept):
+def pair_rows(kept: dict[str, Any]) -> Iterator[list[Any]]:
     for device, entry in kept["pairs"].items():
         alone, stock = named(entry["alone"], "serve"), named(entry["stock"]["clients"], "serve")
         for mechanism in PREEMPTING:
@@ -90,7 +92,7 @@ def pair_rows(kept):
             ]
 
 
-def submit_rows(kept):
+def submit_rows(kept: dict[str, Any]) -> Iterator[list[Any]]:
     for device, entry in kept["pairs"].items():
         run = entry["submit"]
         serve, sim, stock = (
@@ -115,7 +117,7 @@ def submit_rows(kept):
         ]
 
 
-def stock_rows(kept):
+def stock_rows(kept: dict[str, Any]) -> Iterator[list[Any]]:
     for device, entry in kept["pairs"].items():
         sim = entry["debugger"]["sim"]
         for way, clients in (("alone", entry["alone"]), ("stock", entry["stock"]["clients"])):
@@ -132,7 +134,7 @@ def stock_rows(kept):
             ]
 
 
-def mix_rows(kept):
+def mix_rows(kept: dict[str, Any]) -> Iterator[list[Any]]:
     for name, entry in kept["mixes"].items():
         run = entry["gpreempt"]
         top = max(client["priority"] for client in run["clients"] if client["kind"] == "service")
@@ -164,7 +166,7 @@ def mix_rows(kept):
             ]
 
 
-def sched(kept):
+def sched(kept: dict[str, Any]) -> list[str]:
     lines = [
         "# Priorities across unmodified programs",
         "",
@@ -272,7 +274,7 @@ def sched(kept):
     return lines + cost_lines(kept)
 
 
-def cost_lines(kept):
+def cost_lines(kept: dict[str, Any]) -> list[str]:
     cost, reaction = kept["cost"], kept["cost"]["reaction"]
     ratio = {q: reaction["reaction_ns"][q] / reaction["two_hops_ns"][q] for q in ("p10", "p50", "p90")}
     lines = [
@@ -323,11 +325,11 @@ def cost_lines(kept):
     ]
 
 
-def verdict(good):
+def verdict(good: bool) -> str:
     return "reached" if good else "not reached"
 
 
-def seed003(kept):
+def seed003(kept: dict[str, Any]) -> list[str]:
     cost, pairs = kept["cost"], kept["pairs"]
 
     def ratio(entry, mechanism):
@@ -392,7 +394,7 @@ def seed003(kept):
     return lines
 
 
-def write(kept, output):
+def write(kept: dict[str, Any], output: str) -> None:
     os.makedirs(output, exist_ok=True)
     for name, lines in (("sched", sched(kept)), ("seed003", seed003(kept))):
         with open(os.path.join(output, name + ".md"), "w", encoding="utf-8") as file:

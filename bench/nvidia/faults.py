@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 """kill -9 of gpreemptd, of urgent programs, of a batch program: how soon the others run again, and whether everything is as it was."""
+from __future__ import annotations
+
 import os
 import signal
 import time
+from typing import Any
 
 import measure
 import rm
 import rows
-from programs import Trouble, wait_for
+from programs import Child, Stage, Trouble, wait_for
+from rows import Setup
 
 SAMPLE_US = 500
 SETTLE_S, AFTER_S = 1.0, 1.5
@@ -15,7 +19,7 @@ HELD_NS = 60_000_000  # no work for so long, while the program lives: it is held
 LONG_US = 150_000  # kernels of a middle program that always has work
 
 
-def again_after(records, moment):
+def again_after(records: list[tuple[int, int]], moment: int) -> int | None:
     """Nanoseconds from a moment to the first work after it; None: there was none."""
     before = max((units for t, units in records if t <= moment), default=None)
     if before is None:
@@ -23,12 +27,12 @@ def again_after(records, moment):
     return next((t - moment for t, units in records if t > moment and units > before), None)
 
 
-def lease_ms(stage):
+def lease_ms(stage: Stage) -> float:
     daemon = (stage.status() or {}).get("daemon") or {}
     return daemon.get("lease_ms") or 200
 
 
-def expected_slices(results):
+def expected_slices(results: dict[str, Any]) -> set[int] | None:
     """What the driver gives a context by itself, seen on batch programs that ran alone."""
     for rates in results["alone_rates"].values():
         for entry in rates.values():
@@ -37,7 +41,7 @@ def expected_slices(results):
     return None
 
 
-def slices_back(children, expected):
+def slices_back(children: list[Child], expected: set[int] | None) -> bool | None:
     """Whether each of these programs has the slices it would have without us; None: not known."""
     found = [rm.slices(child.pid, child.tap) for child in children if child.is_running()]
     if expected is None or not found or not all(found):
@@ -45,20 +49,20 @@ def slices_back(children, expected):
     return all(set(one) <= expected for one in found)
 
 
-def kill(children):
+def kill(children: list[Child]) -> int:
     moment = measure.monotonic_ns()
     for child in children:
         os.kill(child.pid, signal.SIGKILL)
     return moment
 
 
-def again_ms(batch, moment):
+def again_ms(batch: list[Child], moment: int) -> float | None:
     """The last of these programs to work again; None: one does not."""
     times = [again_after(child.progress.records(), moment) for child in batch]
     return None if None in times or not times else max(times) / 1e6
 
 
-def is_held_out(child):
+def is_held_out(child: Child) -> bool:
     records = child.progress.records()
     if not records or not child.is_running():
         return False
@@ -67,14 +71,14 @@ def is_held_out(child):
     return last - since >= HELD_NS and measure.monotonic_ns() - last < HELD_NS
 
 
-def urgent_endless(stage, us, period_us, priority, name):
+def urgent_endless(stage: Stage, us: int, period_us: int, priority: int, name: str) -> Child:
     child = stage.urgent(["--us", str(us), "--period-us", str(period_us), "--requests", "0"], priority, name)
     child.wait_line("ready")
     stage.go(child)
     return child
 
 
-def finish(stage, batch, others, found):
+def finish(stage: Stage, batch: list[Child], others: list[Child], found: dict[str, Any]) -> dict[str, Any]:
     """Ends what is left; whether its results were exact."""
     for child in others:
         if child.end() not in (0, 3):
@@ -83,7 +87,7 @@ def finish(stage, batch, others, found):
     return found | {"exact": exact}
 
 
-def fault_daemon(stage, setup, expected):
+def fault_daemon(stage: Stage, setup: Setup, expected: set[int] | None) -> dict[str, Any]:
     daemon = stage.daemon()
     lease = lease_ms(stage)
     batch = measure.start_batch(stage, setup, sample_us=SAMPLE_US)
@@ -101,7 +105,7 @@ def fault_daemon(stage, setup, expected):
     return finish(stage, batch, [urgent], found)
 
 
-def fault_urgent(stage, setup, expected):
+def fault_urgent(stage: Stage, setup: Setup, expected: set[int] | None) -> dict[str, Any]:
     stage.daemon()
     lease = lease_ms(stage)
     batch = measure.start_batch(stage, setup, sample_us=SAMPLE_US)
@@ -124,7 +128,7 @@ def fault_urgent(stage, setup, expected):
     return finish(stage, batch, [], found)
 
 
-def fault_batch(stage, setup, expected):
+def fault_batch(stage: Stage, setup: Setup, expected: set[int] | None) -> dict[str, Any]:
     daemon = stage.daemon()
     lease = lease_ms(stage)
     batch = measure.start_batch(stage, setup, sample_us=SAMPLE_US)
@@ -146,7 +150,7 @@ def fault_batch(stage, setup, expected):
     return finish(stage, rest, [urgent], found)
 
 
-def run(stage, setup, results):
+def run(stage: Stage, setup: Setup, results: dict[str, Any]) -> dict[str, Any]:
     return {"daemon": fault_daemon, "urgent": fault_urgent, "batch": fault_batch}[setup.fault](
         stage, setup, expected_slices(results)
     )

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 """From what bench/nvidia/run found to figures, verdicts and tables. Measures nothing; reads and writes no GPU."""
+from __future__ import annotations
+
 import statistics
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import rows
 
@@ -8,32 +12,32 @@ LEASES = 2
 # What is aimed at, as (row, words, question). A question gets {row: figures} and answers True, False or None (not known).
 
 
-def quantile(values, share):
+def quantile(values: Iterable[float], share: float) -> float | None:
     """The smallest value that so many are at or below."""
     ordered = sorted(values)
     return ordered[max(-int(-share * len(ordered) // 1), 1) - 1] if ordered else None
 
 
-def median(values):
+def median(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
 
 
-def minus(a, b):
+def minus(a: float | None, b: float | None) -> float | None:
     return None if a is None or b is None else a - b
 
 
-def at_most(value, limit):
+def at_most(value: float | None, limit: float) -> bool | None:
     return None if value is None else value <= limit
 
 
-def both(*answers):
+def both(*answers: bool | None) -> bool | None:
     if False in answers:
         return False
     return None if None in answers else True
 
 
-def baseline(results, kind, repeat):
+def baseline(results: dict[str, Any], kind: str, repeat: int | str) -> float | None:
     """Units per second of a batch program by itself, of the same repeat if there is one."""
     found = results["alone_rates"].get(kind, {})
     if str(repeat) in found:
@@ -41,12 +45,12 @@ def baseline(results, kind, repeat):
     return median([entry["rate"] for entry in found.values()])
 
 
-def kind_of(name):
+def kind_of(name: str) -> str:
     setup = next(s for s in rows.SETUPS.values() if base_of(name) in (*s.rows, s.mid))
     return rows.kind_of(setup)
 
 
-def kept_of(results, name, repeat, entry):
+def kept_of(results: dict[str, Any], name: str, repeat: int | str, entry: dict[str, Any]) -> float | None:
     """Percent of what one batch program does alone; of different programs each counts by itself."""
     if "batch_rates" not in entry:
         return None
@@ -57,7 +61,7 @@ def kept_of(results, name, repeat, entry):
     return 100 * sum(entry["batch_rates"]) / alone if alone else None
 
 
-def busy_of(results, found, name):
+def busy_of(results: dict[str, Any], found: dict[str, Any], name: str) -> float | None:
     """Percent of the time for which the GPU is needed by the requests that were served, the middle program's too; None: not known."""
     total, setup = 0, next(s for s in rows.SETUPS.values() if base_of(name) in (*s.rows, s.mid))
     for row in (base_of(name), *([setup.mid] if setup.mid and name != setup.mid else [])):
@@ -77,12 +81,12 @@ def busy_of(results, found, name):
     return total
 
 
-def base_of(name):
+def base_of(name: str) -> str:
     """The row of the requests, for one of the times between tokens."""
     return name[: -len(rows.TOKEN)] if rows.ROWS[name].token else name
 
 
-def row_figures(results, name):
+def row_figures(results: dict[str, Any], name: str) -> dict[str, Any] | None:
     """The figures of one row over its repeats, without those that need other rows. None: not measured."""
     repeats = results["rows"].get(name)
     if not repeats:
@@ -126,7 +130,7 @@ def row_figures(results, name):
     return found
 
 
-def all_figures(results):
+def all_figures(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """{row: figures} of what was measured, each told over its reference."""
     found = {name: figures for name in rows.ROWS if (figures := row_figures(results, name))}
     for name, figures in found.items():
@@ -141,17 +145,17 @@ def all_figures(results):
     return found
 
 
-def get(found, row, key):
+def get(found: dict[str, Any], row: str, key: str) -> Any:
     return found[row].get(key) if row in found else None
 
 
-def kept_within(found, row, points):
+def kept_within(found: dict[str, Any], row: str, points: float) -> bool | None:
     """The batch keeps at least `points` more than (negative: at most so many less than) native."""
     over = get(found, row, "over_native")
     return None if over is None else over >= points
 
 
-def in_order(found):
+def in_order(found: dict[str, Any]) -> bool | None:
     """Three priorities: both services are better off than with native time slicing, and the more urgent one pays less."""
     pairs = [
         (get(found, "gpreempt-3", "p99"), get(found, "native-3", "p99")),
@@ -174,17 +178,17 @@ AIMS = (
 )
 
 
-def percent_over(found, row, key, limit):
+def percent_over(found: dict[str, Any], row: str, key: str, limit: float) -> bool | None:
     """A figure is at most so many percent above the same alone."""
     value, reference = get(found, row, key), get(found, rows.ROWS[row].reference, key)
     return None if value is None or not reference else value <= reference * (1 + limit / 100)
 
 
-def at_least(value, limit):
+def at_least(value: float | None, limit: float) -> bool | None:
     return None if value is None else value >= limit
 
 
-def no_worse(found, row, key, sign=1):
+def no_worse(found: dict[str, Any], row: str, key: str, sign: int = 1) -> bool | None:
     """Than natively; sign -1: where more is better."""
     value, native = get(found, row, key), get(found, rows.ROWS[row].native, key)
     return None if value is None or native is None else sign * value <= sign * native
@@ -246,7 +250,7 @@ NAMED_AIMS = (
 )
 
 
-def judge(found):
+def judge(found: dict[str, dict[str, Any]]) -> list[tuple[str, str, bool | None]]:
     """[(row, what was aimed at, True, False or None)]. What the daemon did not know it did not reach."""
     named = [aim for aim in NAMED_AIMS if aim[0] in found]
     wanted = AIMS if not named or any(row in found for row, _, _ in AIMS) else ()
@@ -256,7 +260,7 @@ def judge(found):
     ]
 
 
-def fault_good(fault):
+def fault_good(fault: dict[str, Any]) -> bool | None:
     """Whether a fault ended as it must; None: something was not seen."""
     if fault.get("trouble"):
         return False
@@ -265,23 +269,23 @@ def fault_good(fault):
     return both(resumed, fault.get("slices_back"), fault.get("exact"), fault.get("held_out", True))
 
 
-def mark(answer):
+def mark(answer: bool | None) -> str:
     return {True: "yes", False: "**no**", None: "not known"}[answer]
 
 
-def us(value):
+def us(value: float | None) -> str:
     return "–" if value is None else "%.0f" % value
 
 
-def signed(value):
+def signed(value: float | None) -> str:
     return "–" if value is None else "%+.0f" % value
 
 
-def percent(value):
+def percent(value: float | None) -> str:
     return "–" if value is None else "%.1f %%" % value
 
 
-def verdict_of(name, judged):
+def verdict_of(name: str, judged: list[tuple[str, str, bool | None]]) -> str:
     answers = [(words, answer) for row, words, answer in judged if row == name]
     if not answers:
         return ""
@@ -310,7 +314,7 @@ HEAD = (
 )
 
 
-def table_cells(found):
+def table_cells(found: dict[str, Any]) -> list[list[str]]:
     judged = judge(found)
     cells = []
     for name, f in found.items():
@@ -350,7 +354,7 @@ def table_cells(found):
     return cells
 
 
-def markdown(head, cells):
+def markdown(head: Sequence[str], cells: Sequence[Sequence[Any]]) -> list[str]:
     return [
         "| " + " | ".join(head) + " |",
         "|" + "---|" * len(head),
@@ -358,7 +362,7 @@ def markdown(head, cells):
     ]
 
 
-def text_table(head, cells):
+def text_table(head: Sequence[str], cells: Sequence[Sequence[Any]]) -> list[str]:
     lines = [list(head), *([str(c).replace("**", "") for c in row] for row in cells)]
     width = [max(len(line[i]) for line in lines) for i in range(len(head))]
     return [

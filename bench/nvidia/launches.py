@@ -4,26 +4,30 @@
 The three processes of a set take turns of 25 ms on the same core, so that what changes in the machine changes for all of them. Even so one turn differs from the next by a tenth on a virtual
 machine, and how a process lies in memory matters, too: hence many rounds and several sets.
 """
+from __future__ import annotations
+
 import json
 import os
 import random
 import statistics
+from typing import Any
 
 import rows
-from programs import Trouble, find
+from programs import Stage, Trouble, find
+from rows import Setup
 
 KINDS = ("plain", "agent", "daemon")
 TITLES = {"agent": "with the agent, without a daemon", "daemon": "with the agent and gpreemptd"}
 AIM = 0.99
 
 
-def run(stage, setup):
+def run(stage: Stage, setup: Setup) -> dict[str, Any]:
     """{"sets": [{kind: [launches a second]}]}, interleaved round by round."""
     stage.daemon(setup.settings)
     return {"sets": [one_set(stage, number) for number in range(setup.launches)]}
 
 
-def one_set(stage, number):
+def one_set(stage: Stage, number: int) -> dict[str, Any]:
     agent = find(stage.binaries, "libgpreempt-agent.so")
     if not agent:
         raise Trouble("libgpreempt-agent.so is not in %s" % stage.binaries)
@@ -73,13 +77,13 @@ def one_set(stage, number):
     return found
 
 
-def ratios(one, kind):
+def ratios(one: dict[str, Any], kind: str) -> list[float]:
     """Round by round; during the first the other processes may still be starting."""
     first = 1 if len(one["plain"]) > 3 else 0
     return [ours / plain for ours, plain in list(zip(one[kind], one["plain"]))[first:] if plain]
 
 
-def figures(results):
+def figures(results: dict[str, Any]) -> dict[str, Any]:
     """{kind: ratio, half of its 95 % interval, launches a second, sets, rounds}. The interval: of the median over sets drawn again and again, and rounds of each."""
     sets = [one for found in results.get("launches", ()) for one in found["sets"]]
     found = {}
@@ -109,7 +113,7 @@ def figures(results):
 HEAD = ("launches a second", "sets, rounds", "without the agent", "with", "ratio", "95 % interval", "aim")
 
 
-def judge(found):
+def judge(found: dict[str, Any]) -> list[tuple[str, str, bool | None]]:
     """[(title, words, True, False or None)]: not known as long as the figure is not sharp enough."""
     return [
         (
@@ -121,7 +125,7 @@ def judge(found):
     ]
 
 
-def cells(found):
+def cells(found: dict[str, Any]) -> list[list[str]]:
     answers = {title: answer for title, _, answer in judge(found)}
     return [
         [

@@ -8,6 +8,8 @@
 with plain PyTorch. eager: transformers' generate(), or where that is not there (or fails) the same model kernel by kernel. The host sees each token before it goes on, as one that streams does.
 --small: sizes for a machine without a GPU. Exact: each answer's tokens are those of the first, and so are, where the model is ours, the last logits, bit for bit.
 """
+from __future__ import annotations
+
 import argparse
 import dataclasses
 import gc
@@ -18,6 +20,8 @@ import signal
 import statistics
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import phases
 import pytorch
@@ -39,7 +43,7 @@ class Size:
     tokens: int = 16
 
     @property
-    def length(self):
+    def length(self) -> int:
         return self.prompt + self.tokens
 
 
@@ -88,14 +92,14 @@ class Model:
         self.logits = torch.zeros(size.words, device=device, dtype=self.dtype)
 
     @staticmethod
-    def norm(x, weight):
+    def norm(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return x * torch.rsqrt(x.float().square().mean(-1, keepdim=True) + 1e-5).to(x.dtype) * weight
 
-    def turned(self, x, places):
+    def turned(self, x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
         half = self.part // 2
         return x * self.cos[places] + torch.cat([-x[..., half:], x[..., :half]], -1) * self.sin[places]
 
-    def attention(self, layer, x, places):
+    def attention(self, layer: dict[str, torch.Tensor], x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
         size, count = self.size, x.shape[1]
         q, k, v = torch.nn.functional.linear(x, layer["qkv"]).split(
             [size.width, size.shared * self.part, size.shared * self.part], -1
@@ -114,7 +118,7 @@ class Model:
             mixed.reshape(1, size.heads, count, self.part).transpose(1, 2).reshape(1, count, size.width), layer["out"]
         )
 
-    def forward(self, tokens, places):
+    def forward(self, tokens: torch.Tensor, places: torch.Tensor) -> None:
         """The next token goes to self.token, its place to self.place."""
         x = self.embedding[tokens]
         for layer in self.layers:
@@ -125,10 +129,10 @@ class Model:
         self.token.copy_(self.logits.argmax().view(1, 1))
         self.place.copy_(places[-1:] + 1)
 
-    def begin(self):
+    def begin(self) -> None:
         self.forward(self.prompt, self.prompt_places)
 
-    def go_on(self):
+    def go_on(self) -> None:
         self.forward(self.token, self.place)
 
 
@@ -144,7 +148,7 @@ class Ours:
             self.begin, self.go_on = self.captured(model.begin), self.captured(model.go_on)
 
     @staticmethod
-    def captured(function):
+    def captured(function: Callable[[], None]) -> Callable[[], None]:
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -157,7 +161,7 @@ class Ours:
             function()
         return graph.replay
 
-    def answer(self):
+    def answer(self) -> list[tuple[int, int]]:
         """[(token, when the host saw it)]."""
         found = []
         for number in range(self.model.size.tokens):
@@ -172,7 +176,7 @@ class Ours:
         self.wrong += (self.model.logits != self.reference).any()
         return found
 
-    def gpu_us(self):
+    def gpu_us(self) -> float | None:
         """How long the GPU needs for an answer, all of it launched at once; meaningful only where nobody else uses it."""
         if self.model.device != "cuda":
             return None
@@ -194,12 +198,12 @@ class Seen:
     def __init__(self):
         self.found, self.has_prompt = [], False
 
-    def put(self, value):
+    def put(self, value: torch.Tensor) -> None:
         if self.has_prompt:
             self.found.append((int(value.reshape(-1)[0]), time.monotonic_ns()))
         self.has_prompt = True
 
-    def end(self):
+    def end(self) -> None:
         pass
 
 
@@ -237,7 +241,7 @@ class Theirs:
             if len(self.answer()) != self.count:
                 raise RuntimeError("generate() gave %d tokens instead of %d" % (len(self.answer()), self.count))
 
-    def answer(self):
+    def answer(self) -> list[tuple[int, int]]:
         seen = Seen()
         self.model.generate(
             self.prompt,
@@ -263,7 +267,7 @@ class Server:
                 self.answer(mode)
         self.gpu_us = self.ways["graph"].gpu_us()
 
-    def eager(self, size, device):
+    def eager(self, size: Size, device: str) -> Ours | Theirs:
         if device == "cuda":
             try:
                 return Theirs(size, self.model.prompt)
@@ -278,14 +282,14 @@ class Server:
                 )
         return Ours(self.model, False)
 
-    def answer(self, mode):
+    def answer(self, mode: str) -> list[int]:
         """When each token was seen; whether they were those of the first answer."""
         found = self.ways[mode].answer()
         tokens = [token for token, _ in found]
         self.ways[mode].wrong += tokens != self.tokens.setdefault(mode, tokens)
         return [moment for _, moment in found]
 
-    def phase(self, phase, seed):
+    def phase(self, phase: dict[str, Any], seed: int) -> dict[str, Any]:
         draw, due, first, between, late, skipped = random.Random(seed), [], [], [], [], 0
         begin = time.monotonic_ns()
         limit, arrival = begin + int(phase["seconds"] * 1e9), begin
@@ -319,11 +323,11 @@ class Server:
         }
         return found | ({"request_gpu_us": self.gpu_us} if self.gpu_us else {})
 
-    def is_exact(self):
+    def is_exact(self) -> bool:
         return not any(int(way.wrong) for way in self.ways.values())
 
 
-def serve(arguments, device):
+def serve(arguments: argparse.Namespace, device: str) -> int:
     server = Server(device, arguments.small, list(dict.fromkeys(phase["mode"] for phase in arguments.phases)))
     print("ready", flush=True)
     while arguments.go and not os.path.exists(arguments.go) and not ended:
@@ -342,14 +346,14 @@ def serve(arguments, device):
     return 0 if exact else 3
 
 
-def parse():
+def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("role", choices=("serve",))
     phases.add(parser, ("graph", "eager"), "graph")
     return parser.parse_args()
 
 
-def main():
+def main() -> int:
     arguments = parse()
     device = "cuda" if torch and torch.cuda.is_available() else "cpu"
     if not torch or (device == "cpu" and not arguments.small):

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Runs one set-up of rows.py on a stage (programs.py) and returns what was found. Judges nothing."""
+from __future__ import annotations
+
 import json
 import os
 import time
+from typing import Any
 
 import rm
 import rows
-from programs import PATIENCE, Trouble, rate, wait_for
+from programs import PATIENCE, Child, Stage, Trouble, rate, wait_for
+from rows import Setup
 
 LISTED = {"list": "train", "torch": "torch", "jax": "jax"}  # batch programs that are not one kernel over and over
 PYTHON_S = PATIENCE + 50  # to start, for programs that import and compile much
@@ -15,31 +19,31 @@ SETTLE_S = 0.3  # from the last program's start to the first request
 OVER = 2.5  # a phase may take so many times longer than its requests should: with MPS on an H200 a request takes about 40 ms
 
 
-def monotonic_ns():
+def monotonic_ns() -> int:
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
-def start_batch(stage, setup, extra=None, sample_us=2000):
+def start_batch(stage: Stage, setup: Setup, extra: dict[str, str] | None = None, sample_us: int = 2000) -> list[Child]:
     """All batch programs, started at once, each at work."""
     batch = begin_batch(stage, setup, extra, sample_us)
     wait_batch(batch)
     return batch
 
 
-def begin_batch(stage, setup, extra=None, sample_us=2000):
+def begin_batch(stage: Stage, setup: Setup, extra: dict[str, str] | None = None, sample_us: int = 2000) -> list[Child]:
     kinds = rows.kinds_of(setup) if setup.rows else [str(setup.ms)] * setup.batch
     priority = rows.BATCH if setup.manager == "gpreempt" else None
     return [stage.batch(priority, setup.ms, LISTED.get(kind), sample_us, extra) for kind in kinds]
 
 
-def wait_batch(batch):
+def wait_batch(batch: list[Child]) -> None:
     for child in batch:
         child.wait_line("ready", PYTHON_S)
     for child in batch:
         wait_for("the first work of " + child.name, lambda c=child: (c.progress.last() or (0, 0))[1] > 0, 15)
 
 
-def end_batch(batch):
+def end_batch(batch: list[Child]) -> bool:
     """Whether every result was exact. A program that says nothing was not."""
     exact = True
     for child in batch:
@@ -52,7 +56,7 @@ def end_batch(batch):
     return exact
 
 
-def options_of(stage, setup, requests, seed):
+def options_of(stage: Stage, setup: Setup, requests: int, seed: int) -> list[str]:
     """Command line of the urgent program."""
     first = rows.ROWS[setup.rows[0]]
     options = ["--seed", str(seed)]
@@ -81,12 +85,12 @@ def options_of(stage, setup, requests, seed):
     return options
 
 
-def program_of(setup):
+def program_of(setup: Setup) -> str:
     first = rows.ROWS[setup.rows[0]]
     return "torch" if first.torch else "llm" if first.llm else "http" if first.http else "hp"
 
 
-def read_json(child):
+def read_json(child: Child) -> dict[str, Any]:
     try:
         with open(child.json, encoding="utf-8") as file:
             return json.load(file)
@@ -94,7 +98,7 @@ def read_json(child):
         raise Trouble("%s left no result (%s); %s" % (child.name, error, child.said())) from None
 
 
-def tasks_of(pid):
+def tasks_of(pid: int) -> list[dict[str, str]]:
     """What each thread of a process waits for, as far as the kernel says."""
 
     def said(task, name):
@@ -121,7 +125,7 @@ class Still:
         self.last = [(None, time.monotonic())] * len(batch)
         self.next = time.monotonic() + STILL_LOOK_S
 
-    def look(self):
+    def look(self) -> None:
         now = time.monotonic()
         if now < self.next:
             return
@@ -144,7 +148,9 @@ class Still:
                 )
 
 
-def finish_urgent(child, seconds, batch, still=None):
+def finish_urgent(
+    child: Child, seconds: float, batch: list[Child], still: Still | None = None
+) -> tuple[dict[str, Any], list[int | None]]:
     """Its result, and how often the batch programs had been saved when each phase began, and at the end."""
     saves, end = [], time.monotonic() + seconds
     while child.is_running() and time.monotonic() < end:
@@ -160,7 +166,7 @@ def finish_urgent(child, seconds, batch, still=None):
     return read_json(child), saves
 
 
-def wait_noted(batch, moment):
+def wait_noted(batch: list[Child], moment: int) -> None:
     """Until each batch program has noted its progress beyond a moment: it does so every few milliseconds, if it is not kept from it."""
     for child in batch:
         wait_for(
@@ -170,7 +176,7 @@ def wait_noted(batch, moment):
         )
 
 
-def entry_of(phase, exact, batch):
+def entry_of(phase: dict[str, Any], exact: bool, batch: list[Child]) -> dict[str, Any]:
     """What is kept of a phase."""
     begin, end = phase["begin_ns"], phase["end_ns"]
     wait_noted(batch, end)
@@ -199,7 +205,7 @@ def entry_of(phase, exact, batch):
     return entry
 
 
-def managed_of(status, children):
+def managed_of(status: dict[str, Any] | None, children: list[Child]) -> dict[str, Any]:
     """How many of our programs the daemon has, and how it acts on them."""
     pids = {child.pid for child in children}
     clients = [c for c in (status or {}).get("clients", ()) if c.get("pid") in pids]
@@ -218,7 +224,7 @@ def managed_of(status, children):
     }
 
 
-def require_means(status):
+def require_means(status: dict[str, Any] | None) -> None:
     """Trouble, with the daemon's reasons, where it can only watch: such a row would be native time slicing under another name."""
     for device in (status or {}).get("devices", ()):
         if device.get("mechanism") == "none":
@@ -228,12 +234,12 @@ def require_means(status):
             raise Trouble("gpreemptd can do nothing with this GPU: %s" % ("; ".join(why) or "it does not say why"))
 
 
-def total_saves(batch):
+def total_saves(batch: list[Child]) -> int | None:
     counts = [rm.saves(child.pid, child.tap) for child in batch]
     return None if None in counts or not counts else sum(counts)
 
 
-def mid_entry(child, window, exact):
+def mid_entry(child: Child, window: tuple[int, int], exact: bool) -> dict[str, Any]:
     """The middle program's requests that arrived while the urgent one was measured."""
     child.end()
     document = read_json(child)
@@ -250,7 +256,7 @@ def mid_entry(child, window, exact):
     }
 
 
-def start_all(stage, setup, requests, seed):
+def start_all(stage: Stage, setup: Setup, requests: int, seed: int) -> tuple[list[Child], Child | None, Child]:
     """The batch programs, the middle one if there is one, and the urgent one; each is ready."""
     managed = setup.manager == "gpreempt"
     extra = stage.mps_start() if setup.manager == "mps" else {}
@@ -286,7 +292,7 @@ def start_all(stage, setup, requests, seed):
     return batch, mid, urgent
 
 
-def add_tokens(phases, found):
+def add_tokens(phases: list[dict[str, Any]], found: dict[str, Any]) -> None:
     """Rows of the times between tokens, beside those to the first."""
     for phase in phases:
         if "token_ns" in phase:
@@ -297,7 +303,7 @@ def add_tokens(phases, found):
             found[phase["name"] + rows.TOKEN] = entry
 
 
-def run_rows(stage, setup, requests, seed):
+def run_rows(stage: Stage, setup: Setup, requests: int, seed: int) -> dict[str, Any]:
     """{row: entry} of a set-up with requests."""
     managed = setup.manager == "gpreempt"
     if managed:
@@ -338,7 +344,7 @@ def run_rows(stage, setup, requests, seed):
     return found
 
 
-def run_alone(stage, setup):
+def run_alone(stage: Stage, setup: Setup) -> dict[str, Any]:
     """Units per second of one batch program by itself, and whether it was exact."""
     listed = LISTED.get(setup.alone)
     child = stage.batch(None, 50 if listed else int(setup.alone), listed)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Options that all urgent programs of the benchmark have in common: {--phase NAME --mode M --requests N --period-us N --phase-seconds N}..., as hp has them."""
+from __future__ import annotations
+
 import argparse
 import os
+from collections.abc import Sequence
 
 
 class PhaseOption(argparse.Action):
@@ -25,7 +28,7 @@ class PhaseOption(argparse.Action):
             namespace.phases[-1][self.dest] = value
 
 
-def add(parser, modes, mode):
+def add(parser: argparse.ArgumentParser, modes: Sequence[str], mode: str) -> None:
     """The options of a program that is measured; mode: of a phase that names none."""
     parser.set_defaults(phases=[], phase_mode=mode)
     parser.add_argument("--json", default=os.devnull)

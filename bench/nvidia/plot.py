@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Two pictures as SVG: the frontier of hints (what a request waits more than alone, against what the batch program keeps), and how long
 requests take in each row."""
+from __future__ import annotations
+
 import html
 import math
+from typing import Any
 
 import rows
 
@@ -10,7 +13,7 @@ WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 760, 440, 84, 44, 24, 64
 INK, GRID, LINE, OTHER = "#1b1f24", "#d8dde3", "#1769aa", "#b3541e"
 
 
-def step_of(span):
+def step_of(span: float) -> float:
     """A round distance between lines, of which 4 to 8 cover the span."""
     step = 1.0
     while span / step > 8:
@@ -20,7 +23,7 @@ def step_of(span):
     return step
 
 
-def ticks(low, high):
+def ticks(low: float, high: float) -> list[float]:
     step = step_of(high - low)
     first = int(low / step) * step
     values = [first + i * step for i in range(40)]
@@ -36,14 +39,16 @@ class Axes:
         self.x = (min(xs) - margin_x, max(xs) + margin_x)
         self.y = (min(min(ys), 0) - margin_y, max(ys) + margin_y)
 
-    def at(self, x, y):
+    def at(self, x: float, y: float) -> tuple[float, float]:
         return (
             LEFT + (x - self.x[0]) / (self.x[1] - self.x[0]) * (WIDTH - LEFT - RIGHT),
             HEIGHT - BOTTOM - (y - self.y[0]) / (self.y[1] - self.y[0]) * (HEIGHT - TOP - BOTTOM),
         )
 
 
-def text(x, y, words, anchor="middle", size=13, colour=INK, turn=""):
+def text(
+    x: float, y: float, words: str, anchor: str = "middle", size: int = 13, colour: str = INK, turn: str = ""
+) -> str:
     return '<text x="%.1f" y="%.1f" text-anchor="%s" font-size="%d" fill="%s"%s>%s</text>' % (
         x,
         y,
@@ -55,7 +60,7 @@ def text(x, y, words, anchor="middle", size=13, colour=INK, turn=""):
     )
 
 
-def frame(axes):
+def frame(axes: Axes) -> list[str]:
     parts = []
     for value in ticks(*axes.x):
         x, _ = axes.at(value, axes.y[0])
@@ -80,7 +85,7 @@ def frame(axes):
     return parts
 
 
-def mark(axes, point, words, colour, right):
+def mark(axes: Axes, point: tuple[float, float], words: str, colour: str, right: bool) -> list[str]:
     """A point and its name below it: the line's to the right, the others' to the left, so that neighbours do not meet."""
     x, y = axes.at(point[0], point[1])
     right = right and x < WIDTH - RIGHT - 100
@@ -90,7 +95,7 @@ def mark(axes, point, words, colour, right):
     ]
 
 
-def hints(found, dry=False):
+def hints(found: dict[str, Any], dry: bool = False) -> str:
     """The picture, or None where there are fewer than two points."""
 
     def point(name):
@@ -134,7 +139,7 @@ BARS = ("alone", "native-1", "mps-1", "gpreempt-1", "hint-300", "native-4", "gpr
 BAR_LEFT, BAR_STEP, BAR_TOP = 290, 30, 60
 
 
-def bars(found, dry=False):
+def bars(found: dict[str, Any], dry: bool = False) -> str:
     """How long requests take, p50 to p99, on a logarithmic scale; None where there are fewer than two rows."""
     shown = [(rows.ROWS[name].title, found[name]) for name in BARS if name in found and found[name]["p99"]]
     if len(shown) < 2:

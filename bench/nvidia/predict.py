@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What `gpreempt sim` says about the rows of bench/nvidia/run, beside what was measured."""
+from __future__ import annotations
+
 import json
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
+from typing import Any
 
 import rows
 
@@ -91,7 +95,7 @@ sequence = train
 """
 
 
-def simulate(gpreempt, options):
+def simulate(gpreempt: str, options: Sequence[str]) -> dict[str, dict[str, Any]]:
     command = [gpreempt, "sim", *options, "--device", "h200", "--compare", "alone,stock,hpf", "--seed", SEED, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     if done.returncode:
@@ -99,7 +103,7 @@ def simulate(gpreempt, options):
     return {one["policy"]: one for one in json.loads(done.stdout)["runs"]}
 
 
-def mixes():
+def mixes() -> dict[str, str]:
     """{name: text} of those that do not come with the simulator."""
     shapes = {kind: rows.ROWS[kind + "-alone"] for kind in SHAPES}
     return {"LIST": LIST_MIX} | {
@@ -108,7 +112,7 @@ def mixes():
     }
 
 
-def run(gpreempt):
+def run(gpreempt: str) -> dict[str, Any]:
     """{row: {p50, p90, p99, kept}} in µs and percent."""
     known, found = {}, {}
     with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +137,7 @@ def run(gpreempt):
 HEAD = ("row", "p50", "p90", "p99", "batch kept")
 
 
-def cells(predicted, measured):
+def cells(predicted: dict[str, Any], measured: dict[str, Any]) -> list[list[str]]:
     table = []
     for name, prediction in predicted.items():
         if name not in measured:

@@ -8,6 +8,8 @@
 --small: sizes for a machine without a GPU, where it runs on the CPU. Exact: each answer is compared with the first; training begins anew from the same state every few
 steps, and the losses and the weights of each such round must be those of the first, bit for bit. Both were interrupted at other points.
 """
+from __future__ import annotations
+
 import argparse
 import contextlib
 import gc
@@ -18,6 +20,7 @@ import signal
 import struct
 import sys
 import time
+from typing import Any
 
 import phases
 
@@ -48,7 +51,7 @@ class Block(torch.nn.Module if torch else object):
             [torch.nn.Linear(a * width, b * width, device=device) for a, b in ((1, 3), (1, 1), (1, 4), (4, 1))]
         )
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         batch, length, width = x.shape
         q, k, v = (
             self.products[0](self.norms[0](x))
@@ -60,7 +63,7 @@ class Block(torch.nn.Module if torch else object):
         return x + self.products[3](torch.nn.functional.gelu(self.products[2](self.norms[1](x))))
 
 
-def model_of(layers, width, heads, device, dtype):
+def model_of(layers: int, width: int, heads: int, device: str, dtype: torch.dtype) -> torch.nn.Module:
     torch.manual_seed(1)
     return torch.nn.Sequential(*(Block(width, heads, device) for _ in range(layers))).to(dtype)
 
@@ -73,10 +76,10 @@ class Event:
         if self.event:
             self.event.record()
 
-    def is_over(self):
+    def is_over(self) -> bool:
         return self.event is None or self.event.query()
 
-    def wait(self):
+    def wait(self) -> None:
         if self.event:
             self.event.synchronize()
 
@@ -92,14 +95,14 @@ class Trainer:
         self.losses = torch.zeros(ROUND, device=device)
         self.reference, self.wrong, self.count = None, torch.zeros((), dtype=torch.int64, device=device), 0
 
-    def bits(self):
+    def bits(self) -> list[torch.Tensor]:
         """Losses and weights of a round, as whole numbers: what is no number is equal to itself, too."""
         return [
             tensor.detach().view(torch.int16 if tensor.element_size() == 2 else torch.int32)
             for tensor in (*self.weights, self.losses)
         ]
 
-    def step(self):
+    def step(self) -> None:
         """Launches a step and, behind the last of a round, its check."""
         place = self.count % ROUND
         loss = (self.model(self.data) - self.data.roll(1, 1)).float().square().mean()
@@ -120,7 +123,7 @@ class Trainer:
                     weight.copy_(first)
 
 
-def train(arguments, device):
+def train(arguments: argparse.Namespace, device: str) -> int:
     trainer = Trainer(device, arguments.small)
     for _ in range(ROUND):
         trainer.step()
@@ -161,7 +164,7 @@ class Server:
             with torch.cuda.graph(self.graph):
                 self.output = self.model(self.input)[0].mean(0)
 
-    def request(self, mode):
+    def request(self, mode: str) -> Event:
         """Launches one: kernel by kernel, or all at once. Its answer goes to the host."""
         if mode == "graph" and self.graph:
             self.graph.replay()
@@ -172,7 +175,7 @@ class Server:
         self.count += 1
         return Event(self.device)
 
-    def phase(self, phase, seed):
+    def phase(self, phase: dict[str, Any], seed: int) -> dict[str, Any]:
         draw, due, latencies, lates, launches, skipped = random.Random(seed), [], [], [], [], 0
         begin = time.monotonic_ns()
         limit, arrival = begin + int(phase["seconds"] * 1e9), begin
@@ -208,7 +211,7 @@ class Server:
             "latency_ns": latencies,
         }
 
-    def is_exact(self, phases):
+    def is_exact(self, phases: list[dict[str, Any]]) -> bool:
         """Each answer that of the first of its phase: a graph may choose other kernels than are launched one by one."""
         place, exact = 0, bool(self.answers[: self.count].isfinite().all()) and bool(self.answers[: self.count].any())
         for phase in phases:
@@ -218,7 +221,7 @@ class Server:
         return exact
 
 
-def serve(arguments, device):
+def serve(arguments: argparse.Namespace, device: str) -> int:
     server = Server(device, arguments.small, sum(phase["requests"] for phase in arguments.phases) + 2 * WARM)
     for _ in range(WARM):
         for mode in ("eager", "graph"):
@@ -241,7 +244,7 @@ def serve(arguments, device):
     return 0 if exact else 3
 
 
-def parse():
+def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("role", choices=("train", "serve"))
     parser.add_argument("--progress", default=os.devnull)
@@ -249,7 +252,7 @@ def parse():
     return parser.parse_args()
 
 
-def main():
+def main() -> int:
     arguments = parse()
     device = "cuda" if torch and torch.cuda.is_available() else "cpu"
     if not torch or (device == "cpu" and not arguments.small):

@@ -6,10 +6,14 @@ usage: bench/nvidia/report.py OUTPUT_FOLDER RESULTS.json... [--sim GPREEMPT]
 
 Several results (parts measured in several goes on one machine) are put together; of a row that is in more than one, all repeats count. The report says which rows come from which.
 """
+from __future__ import annotations
+
 import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 import figures
 import launches
@@ -26,7 +30,7 @@ NOTE = (
 )
 
 
-def note(results):
+def note(results: dict[str, Any]) -> str:
     """What the columns mean; whether native was measured in the same run is said where it is so."""
     return NOTE % (
         " in the same run" if not results.get("runs") else ", whichever run that was measured in: see *Runs*"
@@ -37,7 +41,7 @@ KNOWN_DRIVER = "580.159.04"
 PICTURES = {"nvidia-rows.svg": plot.bars, "nvidia-hints.svg": plot.hints}
 
 
-def heading(results):
+def heading(results: dict[str, Any]) -> list[str]:
     about = results["about"]
     gpu = about.get("gpu", "a GPU that nvidia-smi does not name")
     lines = [
@@ -56,7 +60,7 @@ def heading(results):
     return lines
 
 
-def runs(results):
+def runs(results: dict[str, Any]) -> list[str]:
     """Where several runs were put together: which rows come from which, and which are told over another run's."""
     lines, where = [], {}
     for number, one in enumerate(results.get("runs", ()), 1):
@@ -90,7 +94,7 @@ FAULTS = {
 }
 
 
-def fault_cells(results):
+def fault_cells(results: dict[str, Any]) -> list[list[str]]:
     cells = []
     for name, fault in results["faults"].items():
         again = fault.get("again_ms")
@@ -107,7 +111,7 @@ def fault_cells(results):
     return cells
 
 
-def other_tables(results):
+def other_tables(results: dict[str, Any]) -> list[tuple[str, Sequence[str], list[list[str]]]]:
     """[(heading, head, cells)] of what is not a row of requests."""
     pairs, launched = together.figures(results, figures.quantile), launches.figures(results)
     return [
@@ -120,14 +124,14 @@ def other_tables(results):
     ]
 
 
-def fault_aims(results):
+def fault_aims(results: dict[str, Any]) -> list[tuple[str, str, bool | None]]:
     return [
         (FAULTS[name], "batch runs again within two leases, slices are back, results exact", figures.fault_good(fault))
         for name, fault in results["faults"].items()
     ]
 
 
-def other_aims(results):
+def other_aims(results: dict[str, Any]) -> list[tuple[str, str, bool | None]]:
     return (
         fault_aims(results)
         + together.judge(together.figures(results, figures.quantile))
@@ -135,7 +139,7 @@ def other_aims(results):
     )
 
 
-def remarks(results):
+def remarks(results: dict[str, Any]) -> list[str]:
     """Everything that went otherwise than planned, as sentences."""
     found = ["%s (repeat %d): %s" % (t["setup"], t["repeat"] + 1, t["text"]) for t in results["troubles"]]
     found += ["%s was not measured: %s" % (name, why) for name, why in results.get("skipped", {}).items()]
@@ -150,7 +154,7 @@ def remarks(results):
     return found
 
 
-def all_good(found, results):
+def all_good(found: dict[str, Any], results: dict[str, Any]) -> bool | None:
     """Whether everything aimed at was seen; None: not all of it was measured."""
     answers = [answer for _, _, answer in figures.judge(found)]
     answers += (
@@ -163,7 +167,7 @@ def all_good(found, results):
     return figures.both(*answers)
 
 
-def text(results):
+def text(results: dict[str, Any]) -> str:
     """For the terminal."""
     found = figures.all_figures(results)
     lines = ["", *heading(results), "", *figures.text_table(figures.HEAD, figures.table_cells(found))]
@@ -186,7 +190,7 @@ def text(results):
     return "\n".join(lines)
 
 
-def markdown(results, predicted):
+def markdown(results: dict[str, Any], predicted: dict[str, Any]) -> str:
     found = figures.all_figures(results)
     lines = [
         "# Urgent and batch programs on an NVIDIA GPU",
@@ -242,7 +246,7 @@ def markdown(results, predicted):
     return "\n".join(lines + ["", "## Remarks", "", *("- " + note for note in notes)]) + "\n"
 
 
-def write(results, folder, sim=None):
+def write(results: dict[str, Any], folder: str, sim: str | None = None) -> None:
     predicted = predict.run(sim) if sim else None
     with open(os.path.join(folder, "nvidia.md"), "w", encoding="utf-8") as file:
         file.write(markdown(results, predicted))
@@ -253,7 +257,7 @@ def write(results, folder, sim=None):
                 file.write(picture)
 
 
-def join(documents):
+def join(documents: list[dict[str, Any]]) -> dict[str, Any]:
     """Several results as one; which rows came from which is kept."""
     whole = documents[0]
     if len(documents) > 1:
@@ -285,7 +289,7 @@ def join(documents):
     return whole
 
 
-def main():
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output")
     parser.add_argument("results", nargs="+")

@@ -3,13 +3,18 @@
 
 ipc: two programs that were started apart and share memory and events of CUDA IPC. wait: two processes of one program whose kernels wait for each other. mp: torch.multiprocessing (torchpair.py).
 """
+from __future__ import annotations
+
 import os
 import statistics
 import time
+from collections.abc import Callable
+from typing import Any
 
 import measure
 import rows
-from programs import Progress, Trouble, rate
+from programs import Child, Progress, Stage, Trouble, rate
+from rows import Setup
 
 TITLES = {
     "ipc": "two programs with CUDA IPC events",
@@ -19,7 +24,7 @@ TITLES = {
 AIMS = {"idle": 90.0, "busy": 50.0}  # percent of native, at least
 
 
-def start(stage, kind, priority):
+def start(stage: Stage, kind: str, priority: int | None) -> list[Child]:
     """The programs, ready; the first notes the rounds."""
     path = os.path.join(stage.folder, "pair-%d.progress" % (stage.count + 1))
     if kind == "ipc":
@@ -36,7 +41,7 @@ def start(stage, kind, priority):
     return children
 
 
-def window(children, seconds):
+def window(children: list[Child], seconds: float) -> float:
     """Rounds a second from now on; the programs must still be there at the end."""
     begin = measure.monotonic_ns()
     time.sleep(seconds)
@@ -44,7 +49,7 @@ def window(children, seconds):
     return over(children, begin, end)
 
 
-def over(children, begin, end):
+def over(children: list[Child], begin: float, end: float) -> float:
     """Rounds a second between two moments. A round that is under way for longer than that is counted in part; none at all is 0."""
     for child in children:
         if not child.is_running():
@@ -60,7 +65,7 @@ def over(children, begin, end):
     return 0.0 if found is None else found
 
 
-def run(stage, setup, seed):
+def run(stage: Stage, setup: Setup, seed: int) -> dict[str, Any]:
     """{"idle", "busy": rounds a second; the urgent program's latencies; whether everything was exact}."""
     managed = setup.manager == "gpreempt"
     if managed:
@@ -120,7 +125,7 @@ HEAD = (
 )
 
 
-def figures(results, quantile):
+def figures(results: dict[str, Any], quantile: Callable[[list[float], float], float | None]) -> dict[str, Any]:
     """{kind: what the table shows}."""
     found = {}
     for kind, managers in results.get("pairs", {}).items():
@@ -146,7 +151,7 @@ def figures(results, quantile):
     return found
 
 
-def judge(found):
+def judge(found: dict[str, Any]) -> list[tuple[str, str, bool | None]]:
     """[(kind, words, True, False or None)]."""
     return [
         (
@@ -160,7 +165,7 @@ def judge(found):
     ]
 
 
-def cells(found):
+def cells(found: dict[str, Any]) -> list[list[str]]:
     def text(value, form):
         return "–" if value is None else form % value
 

@@ -6,6 +6,8 @@ usage: turns.py --bin FOLDER --out FOLDER [--sets 3] [--windows 8]
 Such a pair lives on its host, and one start differs from the next by a fifth. So several pairs of each kind start once, only one at a time is at work, and each turn with gpreempt is compared with the
 turn without it beside it. The figure is the median of these ratios; its interval is that of the median over sets drawn again and again, as for launches.
 """
+from __future__ import annotations
+
 import argparse
 import json
 import os
@@ -15,16 +17,17 @@ import statistics
 import sys
 import tempfile
 import time
+from typing import Any
 
 import rows
-from programs import Ended, Signals, Stage, Trouble, xid_lines
+from programs import Child, Ended, Signals, Stage, Trouble, xid_lines
 
 KINDS = ("native", "gpreempt")
 AIM = 0.9
 CORES = 4  # of both processes of a pair, and of every pair
 
 
-def start(stage, arguments):
+def start(stage: Stage, arguments: argparse.Namespace) -> dict[str, list[Child]]:
     """{kind: [pairs]}, each ready and waiting for its turn."""
     turn = os.path.join(stage.folder, "turn")
     with open(turn, "wb") as file:
@@ -44,7 +47,7 @@ def start(stage, arguments):
     return children
 
 
-def finish(children, seconds):
+def finish(children: dict[str, list[Child]], seconds: float) -> dict[str, list[list[float]]]:
     """{kind: [[rounds a second in each turn]]}."""
     found = {}
     for kind, pairs in children.items():
@@ -58,7 +61,7 @@ def finish(children, seconds):
     return found
 
 
-def ratios(found):
+def ratios(found: dict[str, list[list[float]]]) -> list[list[float]]:
     """Of each set, turn by turn; in the first all others may still be starting."""
     first = 1 if min(len(one) for pairs in found.values() for one in pairs) > 3 else 0
     return [
@@ -67,7 +70,7 @@ def ratios(found):
     ]
 
 
-def figure(found):
+def figure(found: dict[str, list[list[float]]]) -> tuple[float, float, float]:
     """(ratio, the low and the high end of its 95 % interval)."""
     each, draw = ratios(found), random.Random(1)
     again = sorted(
@@ -77,7 +80,7 @@ def figure(found):
     return statistics.median(ratio for one in each for ratio in one), again[25], again[974]
 
 
-def measured(stage, arguments):
+def measured(stage: Stage, arguments: argparse.Namespace) -> dict[str, Any]:
     stage.daemon()
     urgent = stage.urgent(["--us", str(rows.KERNEL_US), "--requests", "1"], rows.URGENT)
     urgent.wait_line("ready")
@@ -93,7 +96,7 @@ def measured(stage, arguments):
     return {"rates": found, "status": (status.get("devices") or [{}])[0].get("stats")}
 
 
-def main():
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True)
     parser.add_argument("--out", required=True)

@@ -7,6 +7,8 @@ Such a program varies by a third from one start to the next, with nobody beside 
 training alone (the server is), and one window for each variant, `native` (policy none: every gate open, every slice as the program has it) and `gpreempt` (as it is) among them. Settings change by a
 reload, after which the daemon learns anew (--settle). Printed for each: tokens, what the training keeps, saves a second, which slices both had and how long, orders, the processor time of daemon and agents.
 """
+from __future__ import annotations
+
 import argparse
 import collections
 import contextlib
@@ -17,12 +19,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Any
 
 import figures
 import measure
 import rm
 import rows
-from programs import Ended, Signals, Stage, Trouble, rate, xid_lines
+from programs import Child, Ended, Signals, Stage, Trouble, rate, xid_lines
 
 SETTLE_S = 0.5  # after a stop: not counted
 ALONE_S, TRAIN_S = 0.6, 0.3  # of --seconds: windows of the server and of the training alone
@@ -33,7 +36,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 SAID = {"slowed": "urgent work comes in pieces", "fast": "slices are short again"}  # in the daemon's log
 
 
-def cpu_s(pid, thread=""):
+def cpu_s(pid: int, thread: str = "") -> float:
     """Processor time of a process, or of its threads of that name."""
     total = 0
     with contextlib.suppress(OSError):
@@ -58,7 +61,7 @@ class Spent:
             "training": cpu_s(training.pid),
         }
 
-    def since(self, before, seconds):
+    def since(self, before: Spent, seconds: float) -> dict[str, float]:
         """Milliseconds in a second."""
         return {key: round(1000 * (value - before.values[key]) / seconds, 1) for key, value in self.values.items()}
 
@@ -83,7 +86,7 @@ class Theatre:
         self.server.wait_line("ready", measure.PYTHON_S)
         stage.go(self.server)
 
-    def look(self, seconds):
+    def look(self, seconds: float) -> tuple[dict[str, collections.Counter], list[list[Any]]]:
         """What the driver says of slices, and the daemon of its state, until the time is over."""
         slices, states, end = {"training": collections.Counter(), "server": collections.Counter()}, [], time.monotonic()
         end, status_at = end + seconds, end
@@ -97,7 +100,7 @@ class Theatre:
             time.sleep(LOOK_S)
         return slices, states
 
-    def events(self):
+    def events(self) -> dict[str, Any]:
         """What the daemon still remembers of what it saw and decided: (seconds, {what and why: how often}, lines)."""
         try:
             with Signals.hold():
@@ -124,7 +127,7 @@ class Theatre:
             "lines": lines[-EVENTS_KEPT:],
         }
 
-    def window(self, name, seconds, settings, stopped=None):
+    def window(self, name: str, seconds: float, settings: dict[str, str], stopped: Child | None = None) -> None:
         self.stage.reload(self.daemon, settings)
         if stopped:
             stopped.process.send_signal(signal.SIGSTOP)
@@ -158,7 +161,7 @@ class Theatre:
             }
         )
 
-    def round(self, variants, number):
+    def round(self, variants: dict[str, dict[str, str]], number: int) -> None:
         seconds = self.arguments.seconds
         self.window("alone", seconds * ALONE_S, NATIVE, self.training)
         self.window("training", seconds * TRAIN_S, NATIVE, self.server)
@@ -166,7 +169,7 @@ class Theatre:
         for name in names[number % len(names) :] + names[: number % len(names)]:  # none is always the first
             self.window(name, seconds, variants[name])
 
-    def end(self):
+    def end(self) -> tuple[dict[str, Any], bool]:
         """The server's requests, and whether everything was exact."""
         self.server.ask_to_end()
         status = self.server.wait(90)
@@ -175,7 +178,7 @@ class Theatre:
         return document["phases"][0], exact and document["exact"] and status == 0
 
 
-def requests_in(phase, begin, end):
+def requests_in(phase: dict[str, Any], begin: int, end: int) -> tuple[list[float], list[float]]:
     """([µs to the first token], [µs between tokens], of requests that began and ended within)."""
     count = len(phase["token_ns"]) // max(1, len(phase["due_ns"]))
     first, between = [], []
@@ -187,7 +190,9 @@ def requests_in(phase, begin, end):
     return first, between
 
 
-def summed(windows, phase, records):
+def summed(
+    windows: list[dict[str, Any]], phase: dict[str, Any], records: list[tuple[int, int]]
+) -> dict[str, dict[str, Any]]:
     """{variant: figures over all its windows}, in the order of the first."""
     found = {}
     for one in windows:
@@ -207,7 +212,7 @@ def summed(windows, phase, records):
     return found
 
 
-def line_of(name, one, alone):
+def line_of(name: str, one: dict[str, Any], alone: list[float]) -> str:
     def text(values, share):
         return "%.1f" % (figures.quantile(values, share) / 1000) if values else "–"
 
@@ -253,11 +258,11 @@ def line_of(name, one, alone):
     )
 
 
-def short(value):
+def short(value: Any) -> str:
     return "?" if value is None else {True: "S", False: "-"}[value] if isinstance(value, bool) else str(value)
 
 
-def variants_of(words):
+def variants_of(words: list[str]) -> dict[str, dict[str, str]]:
     found = {"native": NATIVE, "gpreempt": {}}
     for word in words:
         name, _, settings = word.partition("=")
@@ -268,7 +273,7 @@ def variants_of(words):
     return found
 
 
-def parse():
+def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True)
     parser.add_argument("--out", required=True)
@@ -287,7 +292,7 @@ def parse():
     return arguments
 
 
-def main():
+def main() -> int:
     arguments = parse()
     signal.signal(signal.SIGTERM, Signals.handle)
     signal.signal(signal.SIGINT, Signals.handle)

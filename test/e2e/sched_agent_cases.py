@@ -20,10 +20,10 @@ from sched_cases import (
     wait_progress,
     wait_shut,
 )
-from stage import PATIENCE, wait_for
+from stage import PATIENCE, Program, wait_for
 
 
-def end_thread(stage, program, when):
+def end_thread(stage: Stage, program: Program, when: str) -> None:
     """Ends the agent's thread of a program, and nothing else of it."""
     done = subprocess.run(
         [os.path.join(stage.build, "test", "e2e", "thread-end"), str(program.pid()), "gpreempt-agent", when],
@@ -37,14 +37,14 @@ def end_thread(stage, program, when):
     must(done.returncode == 0, "thread-end %s: %s%s" % (when, done.stdout, done.stderr))
 
 
-def connection(stage, program):
+def connection(stage: Stage, program: Program) -> int | None:
     """Since when, on the daemon's clock, its agent is connected; None: it is not."""
     status = stage.status()
     client = stage.client(program, status)
     return client and client["queues"] and status["daemon"]["uptime_real_ns"] - client["connected_real_ns"]
 
 
-def thread_ended(build, name):
+def thread_ended(build: str, name: str) -> None:
     """The thread ends between two calls, and just before and just after one to the driver: an heir opens what was closed, comes to the
     daemon and takes orders. The fourth time there is no heir: the gates are open, the program goes on, the daemon has forgotten it.
     """

@@ -5,12 +5,13 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 
 from sched_cases import FAST, Skipped, Stage, case, end_exact, managed, must, wait_progress, wait_shut
-from stage import PATIENCE, wait_for
+from stage import PATIENCE, Program, wait_for
 
 
-def cgroup_root():
+def cgroup_root() -> str:
     """Where a hierarchy is mounted in which root makes groups: the unified one, or one of the older ones."""
     with open("/proc/mounts", encoding="utf-8") as file:
         mounts = [line.split() for line in file]
@@ -32,13 +33,13 @@ class Group:
         self.path, self.folder = path, root + path
         os.makedirs(self.folder, exist_ok=True)
 
-    def enter(self, argv):
+    def enter(self, argv: list[str]) -> list[str]:
         """The command, from inside."""
         return ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', self.folder, *argv]
 
 
 @contextlib.contextmanager
-def groups(*names):
+def groups(*names: str) -> Iterator[list[Group]]:
     root, top = cgroup_root(), "/gpreempt-cgroups-%d" % os.getpid()
     try:
         os.mkdir(root + top)
@@ -57,7 +58,7 @@ def groups(*names):
         wait_for("the cgroups are empty", removed)
 
 
-def preloaded(stage, argv):
+def preloaded(stage: Stage, argv: list[str]) -> list[str]:
     """The command where /etc/ld.so.preload names the agent and /run/gpreempt has the socket, and no variable says anything: as CDI makes it."""
     etc = stage.file("etc")
     os.makedirs(etc, exist_ok=True)
@@ -70,7 +71,7 @@ def preloaded(stage, argv):
     return ["unshare", "-m", "sh", "-c", script, etc, stage.socket, *argv]
 
 
-def can_preload(stage):
+def can_preload(stage: Stage) -> bool:
     done = subprocess.run(
         preloaded(stage, ["grep", "-c", "libgpreempt-agent", "/proc/self/maps"]),
         capture_output=True,
@@ -81,7 +82,7 @@ def can_preload(stage):
     return done.returncode == 0
 
 
-def start(stage, argv, name):
+def start(stage: Stage, argv: list[str], name: str) -> Program:
     path = stage.file("%s-%d.json" % (name, stage.count + 1))
     return stage.start([*argv, stage.program_path("train"), "--json", path], name, path)
 

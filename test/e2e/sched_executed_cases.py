@@ -6,18 +6,18 @@ GPREEMPT_PREEMPTIONS: how many, of each program; 12 by itself, and 300 in make i
 import os
 
 from sched_cases import ENDLESS, Stage, case, end_exact, managed, must, wait_progress
-from stage import wait_for
+from stage import Program, wait_for
 
 COUNT = int(os.environ.get("GPREEMPT_PREEMPTIONS", "12"))
 EXECUTED = ("--param", "vgpu_execute=2")
 
 
-def inside(stage, program):
+def inside(stage: Stage, program: Program) -> int:
     """Preemptions that found a wave of it between its first and last instruction."""
     return sum(queue["stopped_inside"] for queue in stage.queues(program))
 
 
-def preempt(stage, victim):
+def preempt(stage: Stage, victim: Program) -> int:
     """An urgent service beside it until it was stopped inside kernels often enough; how often it was."""
     urgent = stage.serve(["-p", "80"], "urgent", closed=0.12, seconds=ENDLESS)
     managed(stage, victim, urgent)
@@ -33,7 +33,7 @@ def preempt(stage, victim):
     return found
 
 
-def executed(build, mechanism):
+def executed(build: str, mechanism: str) -> None:
     """So many preemptions inside the kernels of a trainer and of a service, every wave that was saved restored, every result exact."""
     with Stage(build, dilation=10, mechanism=mechanism, params=EXECUTED) as stage:
         stage.daemon()

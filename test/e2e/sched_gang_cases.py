@@ -3,19 +3,22 @@
 import json
 import os
 import signal
+from typing import Any
 
 from sched_cases import AGELESS, ENDLESS, Stage, case, end_exact, managed, must, wait_progress
-from stage import wait_for
+from stage import Program, wait_for
 
 ARRIVALS = int(os.environ.get("SCHED_ARRIVALS", "60"))  # make ranks-test: 200
 SEED = int(os.environ.get("SCHED_SEED", "1"))
 
 
-def past(stage):
+def past(stage: Stage) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stage.ask("events", "--json").stdout.splitlines()]
 
 
-def serve_beside(stage, programs, pids, path, requests):
+def serve_beside(
+    stage: Stage, programs: list[Program], pids: set[int], path: str, requests: int
+) -> tuple[list[dict[str, Any]], int, dict[int, int]]:
     """An urgent program beside programs that end when PATH.end is there; all are exact. The daemon's events, from the first queue of these pids on, when it began, and how
     often the node took the queues of each process off before the programs ended."""
     since = past(stage)[-1]["t_ns"]
@@ -50,7 +53,7 @@ class Gates:
             if event["gpu_id"] in self.gpus:
                 self.take(event)
 
-    def take(self, event):
+    def take(self, event: dict[str, Any]) -> None:
         queue, name = (event["pid"], event["gpu_id"], event["queue_id"]), event["event"]
         if self.apart and not self.under_way and event["pid"] not in self.pids:
             if name in ("busy", "idle") and event["t_ns"] != self.apart[2]:  # one look may see work come and go
@@ -75,7 +78,7 @@ class Gates:
             self.apart = None
 
 
-def left_apart(events, pids, since):
+def left_apart(events: list[dict[str, Any]], pids: set[int], since: int) -> int:
     """How often they were apart beyond what their gates needed to move: no gate was under way, the daemon saw others' work begin or end twice, and ordered nothing. (Once may
     be in the same look as the answer of the last gate.) No time decides that: a daemon that is not given the processor sees nothing, either.
     """
@@ -89,14 +92,14 @@ def left_apart(events, pids, since):
     return left
 
 
-def preempted(events, pids):
+def preempted(events: list[dict[str, Any]], pids: set[int]) -> int:
     return sum(
         event["event"] == "close" and event["pid"] in pids and event["why"] == "a more urgent queue has work"
         for event in events
     )
 
 
-def ranks_beside_urgent(build, settings):
+def ranks_beside_urgent(build: str, settings: dict[str, str]) -> tuple[int, int]:
     """Four ranks on four GPUs, one of which an urgent program uses for requests at random times: (how often they were left apart, how often a rank was closed for urgent work)."""
     with Stage(build, dilation=1, gpus=4) as stage:
         stage.daemon({**AGELESS, "policy.overhead": "1000", **settings})
@@ -233,7 +236,7 @@ def rank_stopped(build: str) -> None:
             must(rank.wait() == 0, rank.tail())
 
 
-def pair_beside_urgent(build, settings):
+def pair_beside_urgent(build: str, settings: dict[str, str]) -> tuple[int, list[str]]:
     """Two programs with one buffer of HIP IPC beside an urgent one: (how often they were left apart, their gangs)."""
     with Stage(build, dilation=1) as stage:
         stage.daemon({**AGELESS, "policy.overhead": "1000", **settings})

@@ -2,21 +2,22 @@
 """More cases of test/e2e/sched: servers that rest. make idle-test runs them at length."""
 import json
 import time
+from collections.abc import Sequence
 
 from sched_cases import AGELESS, ENDLESS, IDLE_S, Stage, case, end_exact, managed
-from stage import hurry, wait_for
+from stage import Program, hurry, wait_for
 
 REST_S = 3  # longer than a queue must be idle before it gives its slot back
 
 
-def resting(stage, run_options):
+def resting(stage: Stage, run_options: Sequence[str]) -> list[Program]:
     servers = [stage.serve(run_options, closed=REST_S, seconds=ENDLESS) for _ in range(20)]
     for server in servers:
         server.wait_line("ready")
     return servers
 
 
-def said(who, servers):
+def said(who: str, servers: list[Program]) -> None:
     """What each request after a rest took, as the servers have measured it."""
     times = sorted(time for server in servers for time in server.result()["latency_ns"][1:])
     print(
@@ -26,7 +27,7 @@ def said(who, servers):
     )
 
 
-def opened_after(stage):
+def opened_after(stage: Stage) -> None:
     """From the moment in which the daemon knew of work on a closed queue until it ordered its gate open, and from there until the driver had opened it, as the daemon's
     events have it."""
     closed, known, ordered, decisions, calls = set(), {}, {}, [], []

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from sched_cases import ENDLESS, FAST, Skipped, Stage, case, end_exact, is_all_open, must, packets, wait_progress
-from stage import PATIENCE, Trouble, wait_for
+from stage import PATIENCE, Program, Trouble, wait_for
 
 KILLS = int(os.environ.get("KILLS") or 0)
 LEASE_S = 0.2
@@ -25,26 +25,26 @@ class Crowd:
         for kind in ("serve", "train", "train"):
             self.add(kind)
 
-    def start(self, kind):
+    def start(self, kind: str) -> Program:
         if kind == "serve":
             return self.stage.serve(["-p", "80"], closed=0.05, seconds=ENDLESS)
         return self.stage.train(["-p", "20"])
 
-    def add(self, kind):
+    def add(self, kind: str) -> None:
         program = self.start(kind)
         program.kind, program.heirs = kind, 0
         program.wait_line("ready")
         self.programs.append(program)
 
-    def pause(self, most):
+    def pause(self, most: float) -> None:
         time.sleep(self.rng.random() * most)
 
-    def is_dead(self, program):
+    def is_dead(self, program: Program) -> None:
         self.stage.programs.remove(program)
 
     # What happens.
 
-    def daemon_killed(self):
+    def daemon_killed(self) -> bool:
         os.kill(self.daemon.pid(), signal.SIGKILL)
         self.daemon.process.wait()
         begin = time.monotonic()
@@ -60,34 +60,34 @@ class Crowd:
         self.pause(0.2)
         self.daemon = self.stage.daemon()
 
-    def daemon_ended(self):
+    def daemon_ended(self) -> None:
         must(self.daemon.end() == 0, "gpreemptd did not end well; " + self.daemon.tail())
         self.daemon = self.stage.daemon()
 
-    def daemon_stopped(self):
+    def daemon_stopped(self) -> None:
         self.daemon.signal(signal.SIGSTOP)
         self.pause(0.8)
         self.daemon.signal(signal.SIGCONT)
 
-    def program_killed(self):
+    def program_killed(self) -> None:
         program = self.programs.pop(self.rng.randrange(len(self.programs)))
         program.kill()
         self.is_dead(program)
         self.add(program.kind)
 
-    def program_killed_starting(self):
+    def program_killed_starting(self) -> None:
         program = self.start(self.rng.choice(("serve", "train")))
         self.pause(1)
         program.kill()
         self.is_dead(program)
 
-    def program_stopped(self):
+    def program_stopped(self) -> None:
         program = self.rng.choice(self.programs)
         program.signal(signal.SIGSTOP)
         self.pause(0.5)
         program.signal(signal.SIGCONT)
 
-    def end_thread(self, program, name):
+    def end_thread(self, program: Program, name: str) -> bool:
         """False: there is none."""
         done = subprocess.run(
             [os.path.join(self.stage.build, "test", "e2e", "thread-end"), str(program.pid()), name, "now"],
@@ -100,17 +100,17 @@ class Crowd:
             raise Skipped(done.stdout.strip())
         return done.returncode == 0
 
-    def thread_ended(self):
+    def thread_ended(self) -> None:
         """After the third there is no heir: then the program is replaced."""
         program = self.rng.choice(self.programs)
         program.heirs += 1
         if program.heirs > 3 or not self.end_thread(program, "gpreempt-agent"):
             self.program_killed()
 
-    def guard_ended(self):
+    def guard_ended(self) -> None:
         self.end_thread(self.rng.choice(self.programs), "gpreempt-guard")
 
-    def one(self):
+    def one(self) -> None:
         event = self.rng.choice(
             [
                 self.daemon_killed,
@@ -135,7 +135,7 @@ class Crowd:
                 ) from None
 
 
-def kills(build, name):
+def kills(build: str, name: str) -> None:
     """Daemon, programs and threads of the agent are killed and stopped at random, programs while they start as well: the survivors go on, and are exact."""
     seed = int(os.environ.get("SEED") or 1)
     print("seed %d" % seed, flush=True)

@@ -5,12 +5,13 @@ import json
 import os
 import re
 import signal
+from typing import Any
 
 from sched_cases import ENDLESS, FAST, Stage, case, end_exact, managed, must
-from stage import wait_for
+from stage import Program, wait_for
 
 
-def steady(stage):
+def steady(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
     """Status and node at one moment: nothing was ordered while both were read."""
 
     def asked():
@@ -23,7 +24,7 @@ def steady(stage):
 
 
 @case
-def numbers(build):
+def numbers(build: str) -> None:
     """What status, top, metrics and record say agrees with the node's own counters: queues, packets, gate changes against halts."""
     with Stage(build, dilation=FAST) as stage:
         stage.daemon()
@@ -61,12 +62,12 @@ def numbers(build):
         numbers_quiet(stage)
 
 
-def record_path(stage):
+def record_path(stage: Stage) -> str | None:
     """It has its name at the end, and another one until then; None before it began."""
     return next(iter(glob.glob(stage.file("record.jsonl") + "*")), None)
 
 
-def numbers_alone(stage, train):
+def numbers_alone(stage: Stage, train: Program) -> None:
     """A program that is alone and always has work has the whole device, by the daemon's own clock, and never more."""
 
     def look():
@@ -84,14 +85,14 @@ def numbers_alone(stage, train):
     must(after["gpu_count"] == 1, "one GPU, not %s" % after["gpu_count"])
 
 
-def record_lines(stage):
+def record_lines(stage: Stage) -> list[dict[str, Any]]:
     with open(record_path(stage), encoding="utf-8") as file:
         lines = [json.loads(line) for line in file if line.endswith("}\n")]
     must(not any(e.get("event") == "lost" for e in lines), "the record lost events")
     return lines
 
 
-def numbers_transactions(stage):
+def numbers_transactions(stage: Stage) -> None:
     """Gates of one process that changed at one moment are one transaction: so counted, the record has as many as the status, which has as many
     as the node halted."""
     status, _ = steady(stage)
@@ -109,7 +110,7 @@ def numbers_transactions(stage):
     must(told <= now, "%d transactions in the record, %d in the status" % (told, now))
 
 
-def numbers_top(stage):
+def numbers_top(stage: Stage) -> None:
     """Two looks of top, within two of ours: its rates are of changes that the node saw, and each program's are parts of the device's."""
     before = stage.node()["gpus"][0]["halts"]
     lines = [json.loads(line) for line in stage.ask("top", "-b", "-n", "2", "-d", "20", "--json").stdout.splitlines()]
@@ -125,7 +126,7 @@ def numbers_top(stage):
         must(abs(parts - device[name]) <= len(lines[1]["clients"]), "%s: %s" % (name, lines[1]))
 
 
-def numbers_record(stage, record, train):
+def numbers_record(stage: Stage, record: Program, train: Program) -> None:
     """The record, begun before the first of them, has each close of the trainer that the status counts."""
     status, _ = steady(stage)
     wanted, pid = sum(q["closes"] for q in stage.client(train, status)["queues"]), train.pid()
@@ -138,7 +139,7 @@ def numbers_record(stage, record, train):
     must(record.wait() == 0 and wanted, "record ended with %d; %s" % (record.process.returncode, record.tail()))
 
 
-def numbers_quiet(stage):
+def numbers_quiet(stage: Stage) -> None:
     """Packets, where nothing moves any more: a program that did its work and waits."""
     serve = stage.serve(["-p", "80"], closed=100000, requests=2)
     serve.wait_line("ready")

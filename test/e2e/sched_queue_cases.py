@@ -20,7 +20,7 @@ from sched_cases import (
 from stage import wait_for
 
 
-def destroy_closed(build, name):
+def destroy_closed(build: str, name: str) -> None:
     """A program destroys a queue whose gate is closed for another's work, and makes a new one: it does not wait for that work, which goes
     on for as long as this case lasts. The new queue's gate is closed as well; in the end the program destroys a closed queue and ends.
     """
@@ -73,7 +73,7 @@ def destroy_closed_update(build: str) -> None:
     destroy_closed(build, "update")
 
 
-def come_and_go(build, name):
+def come_and_go(build: str, name: str) -> None:
     """Programs that make and destroy queues all the time, one of them since before the first daemon. The daemon is killed and started again, the
     newest program is killed, the oldest is stopped for a while: the others end when they should, and are exact."""
     path = os.path.abspath(os.path.join(build, "test", "e2e", "streams"))
@@ -120,7 +120,7 @@ def come_and_go_self(build: str) -> None:
     come_and_go(build, "self")
 
 
-def first_thread_ends(build, name):
+def first_thread_ends(build: str, name: str) -> None:
     """The first thread of a program ends while its gate is closed, the others go on: the gate opens again, closes again, and the results are
     exact. Another program's first thread has ended before its first queue, which is closed as well."""
     path = os.path.abspath(os.path.join(build, "test", "e2e", "streams"))

@@ -2,12 +2,13 @@
 """More cases of test/e2e/sched: HIP programs that make their queues through DRM instead of KFD."""
 import os
 import subprocess
+from typing import Any
 
 from sched_cases import AGELESS, ENDLESS, Skipped, Stage, case, end_exact, managed, must, wait_progress
 from stage import wait_for
 
 
-def through_drm(stage):
+def through_drm(stage: Stage) -> dict[str, str]:
     """The environment in which a program's compute queues are user queues of DRM."""
     library = os.path.join(stage.build, "test", "e2e", "libdrm-queues.so")
     if not os.path.exists(library):
@@ -15,7 +16,7 @@ def through_drm(stage):
     return {"LD_PRELOAD": library, "HSA_ENABLE_DRM_DEBUG": "1"}
 
 
-def compute(client):
+def compute(client: dict[str, Any]) -> list[dict[str, Any]]:
     return [queue for queue in client["queues"] if queue["kind"] == "compute"]
 
 

@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
+from typing import Any
 
 from stage import PATIENCE, Trouble, wait_for
 
@@ -16,7 +18,7 @@ SYSTEMD = "/lib/systemd/systemd"
 os.environ["GPREEMPT_WAIT"] = "60"  # seconds, for an answer of the daemon's
 
 
-def must(good, what):
+def must(good: Any, what: str) -> None:
     if not good:
         raise Trouble(what)
 
@@ -25,7 +27,7 @@ class Skipped(Exception):
     """What the test needs is not here."""
 
 
-def cgroup_root():
+def cgroup_root() -> str:
     """Where this machine has its unified hierarchy."""
     with open("/proc/self/mounts", encoding="utf-8") as file:
         found = [line.split()[1] for line in file if line.split()[2] == "cgroup2"]
@@ -86,7 +88,7 @@ class System:
             self.close()
             raise
 
-    def find_first(self):
+    def find_first(self) -> int | None:
         if self.process.poll() is not None:
             self.log.seek(0)
             raise Trouble("the system ended: " + self.log.read())
@@ -97,16 +99,23 @@ class System:
             return None
         return next((int(pid) for pid in pids if os.path.realpath("/proc/%s/exe" % pid).endswith("/systemd")), None)
 
-    def enter(self, argv):
+    def enter(self, argv: Sequence[str]) -> list[str]:
         return ["nsenter", "-t", str(self.first), "-m", "-p", "-u", "-i", "-n", "-C", *argv]
 
-    def run(self, *argv, check=True):
+    def run(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(self.enter(argv), capture_output=True, text=True, check=False, timeout=PATIENCE)
         if check and done.returncode:
             raise Trouble("%s: status %d: %s%s" % (" ".join(argv), done.returncode, done.stdout, done.stderr))
         return done
 
-    def shell(self, script, check=True, user=None, seconds=PATIENCE, environment=()):
+    def shell(
+        self,
+        script: str,
+        check: bool = True,
+        user: str | None = None,
+        seconds: float = PATIENCE,
+        environment: Sequence[str] = (),
+    ) -> subprocess.CompletedProcess[str]:
         """A script as an administrator (or a user) types it: a service of the system, in a cgroup of the system's own."""
         argv = [
             "systemd-run",
@@ -130,36 +139,36 @@ class System:
             )
         return done
 
-    def show(self, name):
+    def show(self, name: str) -> str:
         return self.run("systemctl", "show", "--value", "-p", name, "gpreemptd").stdout.strip()
 
-    def journal(self):
+    def journal(self) -> str:
         return self.run("journalctl", "--no-pager", "-o", "cat", "-u", "gpreemptd").stdout
 
-    def path(self, path):
+    def path(self, path: str) -> str:
         """A file of the system as this machine sees it."""
         return "/proc/%d/root%s" % (self.first, path)
 
-    def read(self, path):
+    def read(self, path: str) -> str:
         with open(self.path(path), encoding="utf-8", errors="replace") as file:
             return file.read()
 
-    def write(self, path, text, mode=None):
+    def write(self, path: str, text: str, mode: int | None = None) -> None:
         os.makedirs(os.path.dirname(self.path(path)), exist_ok=True)
         with open(self.path(path), "w", encoding="utf-8") as file:
             file.write(text)
         if mode is not None:
             os.chmod(self.path(path), mode)
 
-    def status(self):
+    def status(self) -> dict[str, Any] | None:
         done = self.run("gpreempt", "status", "--json", check=False)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
-    def answer(self):
+    def answer(self) -> dict[str, Any]:
         """The status, of a daemon that runs."""
         return wait_for("the daemon answers", self.status)
 
-    def close(self):
+    def close(self) -> None:
         self.process.kill()
         if getattr(self, "first", None):
             try:

@@ -24,7 +24,7 @@ ORDERS = [
 ]
 
 
-def starts_case(_):
+def starts_case(_: Machine) -> None:
     """Programs start beside others, in every order: all of them get through. No channel is ever disabled twice, and when the daemon is killed all are open."""
     for what, config, there, groups in ORDERS:
         for keeps in (0, 1):
@@ -54,7 +54,7 @@ def starts_case(_):
                 machine.end()
 
 
-def guard_case(machine):
+def guard_case(machine: Machine) -> None:
     """The agent's guard ends, unnoticed: it is replaced with the next order. Then its thread ends: the new guard opens the gates and takes over."""
     machine.config = "[policy]\nturn = 5ms\n"
     machine.start()
@@ -77,7 +77,7 @@ def guard_case(machine):
     until(lambda: all(c.is_whole() for c in batch), "given back")
 
 
-def left_case(machine):
+def left_case(machine: Machine) -> None:
     """The first thread of a program ends while its gate is closed, the others go on: turns go on, and contexts that it
     makes from then on are scheduled by the same means, as are those of a program that has left before its first."""
     kernel = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
@@ -133,7 +133,7 @@ class Crowd:
         for priority in (80, 20, 20, 20):
             self.add(priority)
 
-    def add(self, priority):
+    def add(self, priority: int) -> None:
         client = Client(self.machine, priority, starts=True)
         client.priority, client.heirs = priority, 0
         until(client.is_ready, "a program starts")
@@ -142,38 +142,38 @@ class Crowd:
         require(client.ask("busy 0") == "ok 0", "it works")
         self.clients.append(client)
 
-    def done(self, client):
+    def done(self, client: Client) -> int:
         return int(client.ask("done").removeprefix("ok "))
 
-    def settle(self, what):
+    def settle(self, what: str) -> None:
         """Everybody who is left has gone on since."""
         before = {client: self.done(client) for client in self.clients}
         until(lambda: all(self.done(client) > before[client] for client in self.clients), f"all go on after {what}")
         for client in self.clients:
             self.waited = max(self.waited, int(client.ask("waited").removeprefix("ok ")))
 
-    def pause(self, most):
+    def pause(self, most: float) -> None:
         time.sleep(self.rng.random() * most)
 
     # What happens.
 
-    def daemon_killed(self):
+    def daemon_killed(self) -> None:
         self.machine.daemon.kill()
         self.machine.daemon.wait(WAIT_S)
         self.pause(0.3)
         self.machine.start()
 
-    def daemon_ended(self):
+    def daemon_ended(self) -> None:
         self.machine.daemon.terminate()
         require(self.machine.daemon.wait(WAIT_S) == 0, "the daemon ends well")
         self.machine.start()
 
-    def daemon_stopped(self):
+    def daemon_stopped(self) -> None:
         self.machine.daemon.send_signal(signal.SIGSTOP)
         self.pause(0.8)
         self.machine.daemon.send_signal(signal.SIGCONT)
 
-    def daemon_killed_starting(self):
+    def daemon_killed_starting(self) -> None:
         """It is killed again before it answers."""
         self.machine.daemon.kill()
         self.machine.daemon.wait(WAIT_S)
@@ -181,25 +181,25 @@ class Crowd:
         self.pause(0.05)
         self.daemon_killed()
 
-    def program_killed(self):
+    def program_killed(self) -> None:
         client = self.clients.pop(self.rng.randrange(len(self.clients)))
         client.end(signal.SIGKILL)
         self.machine.clients.remove(client)
         self.add(client.priority)
 
-    def program_killed_starting(self):
+    def program_killed_starting(self) -> None:
         client = Client(self.machine, self.rng.choice((20, 50, 80)), starts=True)
         self.pause(0.2)
         client.end(signal.SIGKILL)
         self.machine.clients.remove(client)
 
-    def program_stopped(self):
+    def program_stopped(self) -> None:
         client = self.rng.choice(self.clients)
         client.process.send_signal(signal.SIGSTOP)
         self.pause(0.5)
         client.process.send_signal(signal.SIGCONT)
 
-    def thread_ended(self):
+    def thread_ended(self) -> None:
         """After the third there is no heir: then the program is replaced as well."""
         client = self.rng.choice(self.clients)
         if client.heirs < 3 and client.thread("gpreempt-agent"):
@@ -208,12 +208,12 @@ class Crowd:
         else:
             self.program_killed()
 
-    def guard_ended(self):
+    def guard_ended(self) -> None:
         client = self.rng.choice(self.clients)
         if client.thread("gpreempt-guard"):
             end_thread(client, "gpreempt-guard")
 
-    def one(self):
+    def one(self) -> None:
         event = self.rng.choice(
             [
                 self.daemon_killed,
@@ -233,7 +233,7 @@ class Crowd:
         self.settle(event.__name__)
 
 
-def kills_case(_):
+def kills_case(_: Machine) -> None:
     """Everybody is killed and stopped at random: daemon, programs, threads of the agent, while they start as well. Survivors go on and run each kernel once;
     at the end all is open and long, and nothing was ever disabled twice. KILLS: how many (a few unless told); then nothing may be closed for longer than two leases.
     """

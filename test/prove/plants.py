@@ -6,6 +6,7 @@ text, the plant has to be written anew: that is a failure, too.
 """
 import os
 import subprocess
+from collections.abc import Iterator
 
 # name, file, text, instead, what the explorer says (a part of it)
 PLANTS = [
@@ -94,7 +95,7 @@ PLANTS = [
 ]
 
 
-def plant(root, folder, name, file, text, instead):
+def plant(root: str, folder: str, name: str, file: str, text: str, instead: str) -> tuple[str | None, str]:
     """Compiles the core with the plant; the explorer, or a sentence that says why not."""
     with open(os.path.join(root, "core", file), encoding="utf-8") as stream:
         source = stream.read()
@@ -111,7 +112,7 @@ def plant(root, folder, name, file, text, instead):
     return (program, "") if done.returncode == 0 else (None, done.stderr[-400:])
 
 
-def misfits(root):
+def misfits(root: str) -> Iterator[str]:
     """A sentence for each plant whose text is not exactly once in its file."""
     for name, file, text, _, _ in PLANTS:
         with open(os.path.join(root, "core", file), encoding="utf-8") as stream:
@@ -120,20 +121,20 @@ def misfits(root):
             yield "plant %s: core/%s has its text %d times: write the plant anew" % (name, file, count)
 
 
-def compiler(root):
+def compiler(root: str) -> list[str]:
     return ["cc", "-std=gnu11", "-O1", "-g", "-D_GNU_SOURCE", "-DGP_PLAN_MAX=4u", "-DGP_BATCH_MAX=4u"] + [
         "-I" + os.path.join(root, i) for i in ("core/port/hosted", "include", "")
     ]
 
 
-def sources(root):
+def sources(root: str) -> Iterator[tuple[str, str]]:
     for folder in ("test/prove", "core", "core/policy"):
         for file in sorted(os.listdir(os.path.join(root, folder))):
             if file.endswith(".c"):
                 yield os.path.join(root, folder, file), "%s-%s.o" % (folder.replace("/", "-"), file[:-2])
 
 
-def prepare(root, folder):
+def prepare(root: str, folder: str) -> None:
     """Objects of the explorer and of the core as it is."""
     jobs = [
         subprocess.Popen(compiler(root) + ["-w", "-c", path, "-o", os.path.join(folder, name)])
@@ -143,7 +144,7 @@ def prepare(root, folder):
         raise SystemExit("the explorer does not compile")
 
 
-def look(root, folder, entry, depth_max=4):
+def look(root: str, folder: str, entry: tuple[str, str, str, str, str], depth_max: int = 4) -> tuple[bool, str]:
     """True, what was found; or False, why not."""
     name, file, text, instead, says = entry
     program, why = plant(root, folder, name, file, text, instead)

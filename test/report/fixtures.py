@@ -32,7 +32,7 @@ class Event:
         self.grid, self.workgroup = more.get("grid", 1048576), more.get("workgroup", 256)
 
 
-def seed_run():
+def seed_run() -> list[Event]:
     """The shape and figures of the run that seed 004 describes (facts/ecosystem.md, section 0.1): 198.5 ms, of which 30 % are
     the application's, 58 % HIP's own and 12 % HSA's; the first copy takes 135 ms, of which 114 ms are silent; the engines
     are busy for 0.35 ms."""
@@ -121,7 +121,7 @@ def seed_run():
     return events
 
 
-def random_run(seed, count=400):
+def random_run(seed: int, count: int = 400) -> list[Event]:
     """Nested calls on several threads of two processes, kernels on several queues that overlap, copies: no rule, only load for
     the arithmetic."""
     rng, events, number = random.Random(seed), [], 0
@@ -182,7 +182,7 @@ def random_run(seed, count=400):
     return events
 
 
-def kernels_run(count, kernel, gap, call=2000, **more):
+def kernels_run(count: int, kernel: int, gap: int, call: int = 2000, **more: int) -> list[Event]:
     """So many launches, each with its kernel, one every max(gap, call) ns."""
     events, now = [], 1000
     for i in range(count):
@@ -192,11 +192,11 @@ def kernels_run(count, kernel, gap, call=2000, **more):
     return events
 
 
-def of(events, *layers):
+def of(events: list[Event], *layers: str) -> list[Event]:
     return [e for e in events if e.layer in layers]
 
 
-def write_csv(path, header, rows, quoted=True):
+def write_csv(path: str, header: list, rows: list, quoted: bool = True) -> str:
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC if quoted else csv.QUOTE_MINIMAL, lineterminator="\n")
         writer.writerow(header)
@@ -204,7 +204,7 @@ def write_csv(path, header, rows, quoted=True):
     return path
 
 
-def rocprofv3_csv(events, folder):
+def rocprofv3_csv(events: list[Event], folder: str) -> list[str]:
     """hip_api, hsa_api, kernel and memory_copy traces; calls by their ends, kernels in no order; no process with kernels."""
     os.makedirs(folder, exist_ok=True)
     paths = []
@@ -315,7 +315,7 @@ def rocprofv3_csv(events, folder):
     return paths
 
 
-def rocprofv2_csv(events, folder):
+def rocprofv2_csv(events: list[Event], folder: str) -> list[str]:
     """The file plugin: a blank line behind each header, Correlation_ID, PID and TID."""
     os.makedirs(folder, exist_ok=True)
     paths = []
@@ -390,7 +390,7 @@ KERN = [
 ]
 
 
-def kern_rows(events):
+def kern_rows(events: list[Event]) -> list[tuple]:
     return [
         (
             i,
@@ -420,12 +420,12 @@ def kern_rows(events):
     ]
 
 
-def rocprof1_csv(events, folder):
+def rocprof1_csv(events: list[Event], folder: str) -> list[str]:
     os.makedirs(folder, exist_ok=True)
     return [write_csv(f"{folder}/trace.csv", KERN, kern_rows(events))]
 
 
-def rocprof1_db(events, folder):
+def rocprof1_db(events: list[Event], folder: str) -> list[str]:
     os.makedirs(folder, exist_ok=True)
     path = f"{folder}/trace.db"
     database = sqlite3.connect(path)
@@ -456,7 +456,7 @@ def rocprof1_db(events, folder):
     return [path]
 
 
-def rocprof1_json(events, folder):
+def rocprof1_json(events: list[Event], folder: str) -> list[str]:
     """Lanes in the place of processes, whole microseconds in quotes, the real times in args; an empty first element."""
     os.makedirs(folder, exist_ok=True)
     lanes = {"HIP": 2, "HSA": 3, "copy": 1, "kernel": 15}
@@ -496,7 +496,7 @@ def rocprof1_json(events, folder):
     return [path]
 
 
-def chrome_json(events, folder):
+def chrome_json(events: list[Event], folder: str) -> list[str]:
     """As frameworks write it: categories, decimals, correlations; a pair of B and E for ranges."""
     os.makedirs(folder, exist_ok=True)
     category = {"HIP": "cuda_runtime", "HSA": "cpu_op", "kernel": "kernel", "copy": "gpu_memcpy"}
@@ -527,7 +527,7 @@ def chrome_json(events, folder):
     return [path]
 
 
-def kineto_json(events, folder, first="cuda", old=False):
+def kineto_json(events: list[Event], folder: str, first: str = "cuda", old: bool = False) -> list[str]:
     """As PyTorch's profiler writes it: work has its device for a process and its stream for a thread. Calls are named as in HIP
     and begin with `first`. old: the categories of 2021, and streams as texts."""
     os.makedirs(folder, exist_ok=True)
@@ -584,7 +584,7 @@ def kineto_json(events, folder, first="cuda", old=False):
     return [path]
 
 
-def rocprofv3_json(events, folder, packed=False):
+def rocprofv3_json(events: list[Event], folder: str, packed: bool = False) -> list[str]:
     """One element per process; names by number; agents by handles beyond 63 bits; a name longer than any buffer."""
     os.makedirs(folder, exist_ok=True)
     handle = 17332996360099338395
@@ -679,9 +679,9 @@ def rocprofv3_json(events, folder, packed=False):
     return [path]
 
 
-def rocpd(events, folder, empty, suffix="_0000e8f3_1234_5678_9abc_def012345678"):
+def rocpd(events: list[Event], folder: str, empty: str) -> list[str]:
     os.makedirs(folder, exist_ok=True)
-    path = f"{folder}/results.db"
+    path, suffix = f"{folder}/results.db", "_0000e8f3_1234_5678_9abc_def012345678"
     shutil.copy(empty, path)
     os.chmod(path, 0o644)
     database = sqlite3.connect(path)
@@ -832,7 +832,7 @@ RECORD = """{ "gpreempt_record": 1, "version": "0.1.0", "status": {"devices": []
 { "event": "end", "value": 7, "te"""
 
 
-def dmesg_of(oversubscribed_us, failed_us):
+def dmesg_of(oversubscribed_us: int, failed_us: int) -> str:
     """A log on the clock of the generated runs, so many microseconds after their origin."""
     seconds = T0 // 10**9
     return (

@@ -7,6 +7,8 @@ import collections
 import decimal
 import gzip
 import json
+from collections.abc import Iterator
+from typing import Any
 
 KERNEL, COPY, CALL, WAIT = "kernel", "copy", "call", "wait"
 LAYERS = {
@@ -38,18 +40,18 @@ class Event:
         self.bytes = int(self.args["bytes"]) if "bytes" in self.args else None
 
 
-def is_copy_call(name):
+def is_copy_call(name: str) -> bool:
     return any(word in name for word in ("Memcpy", "memcpy", "Memset"))
 
 
-def is_sync(name):
+def is_sync(name: str) -> bool:
     words = ("Synchronize", "hipFree", "cudaFree", "cuMemFree")
     return (any(word in name for word in words) or is_copy_call(name)) and "sync" not in name.replace(
         "Synchronize", ""
     ).replace("Async", "sync")
 
 
-def load(path):
+def load(path: str) -> list[Event]:
     with gzip.open(path, "rt", encoding="utf-8") if path.endswith(".gz") else open(path, encoding="utf-8") as file:
         trace = json.load(file, parse_float=decimal.Decimal)
     rows = trace["traceEvents"] if isinstance(trace, dict) else trace
@@ -69,7 +71,7 @@ class Run:
         for work in self.work:
             self.streams[(work.device, work.stream)].append(work)
 
-    def join(self):
+    def join(self) -> None:
         by_correlation = collections.defaultdict(list)
         for call in self.calls:
             by_correlation[call.correlation].append(call)
@@ -78,7 +80,7 @@ class Run:
             work.launch = calls[-1] if calls and work.correlation is not None else None
         self.by_correlation = by_correlation
 
-    def nest(self):
+    def nest(self) -> None:
         """Outermost calls of each thread, and the one before each."""
         open_calls, last = collections.defaultdict(list), {}
         self.outer = []
@@ -99,7 +101,7 @@ class Run:
                 pending.append(call)
             stack.append(call)
 
-    def waits(self):
+    def waits(self) -> tuple[dict, dict]:
         """By call: the stream it waits for, and before when its work was submitted. By stream: events it waits for."""
         calls, streams = {}, collections.defaultdict(list)
         for wait in (e for e in self.events if e.layer == WAIT):
@@ -122,7 +124,7 @@ class Run:
                 )
         return calls, streams
 
-    def waited_for(self, call, calls):
+    def waited_for(self, call: Event, calls: dict) -> Event | None:
         own = is_copy_call(call.name)
         if not is_sync(call.name) and not own:
             return None
@@ -137,7 +139,7 @@ class Run:
         ]
         return max(found, key=lambda w: w.end, default=None)
 
-    def origin(self, work, front, waits):
+    def origin(self, work: Event, front: Any, waits: tuple[dict, dict]) -> tuple[str, Any]:
         """What the work was ordered behind: (kind of the link, node)."""
         if not work.launch:
             return "unknown before", front
@@ -178,13 +180,13 @@ class Run:
                 link, node = "behind another stream:", beside
         return link, node
 
-    def near(self, time):
+    def near(self, time: int) -> Iterator[Event]:
         at = bisect.bisect_right(self.ended_keys, time)
         while at and self.ended_keys[at - 1] >= time - CLOSE:
             at -= 1
             yield self.ended[at]
 
-    def path(self):
+    def path(self) -> dict[tuple[str, str], int]:
         """Shares of the critical path: (kind, name) to nanoseconds."""
         calls, waits = self.waits()
         self.ended = sorted(self.work, key=lambda w: w.end)
