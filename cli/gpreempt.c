@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/paths.h"
 
 #define COMMAND_NAME_MAX 32
 
@@ -51,22 +52,6 @@ static bool command_name_is_valid(const char *name)
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz-") == size;
 }
 
-/* The folder this program lies in, without the trailing slash. */
-static int command_self_folder(char *ret_folder, size_t size)
-{
-	ssize_t length = readlink("/proc/self/exe", ret_folder, size - 1);
-	char *slash;
-
-	if (length < 0)
-		return -errno;
-	ret_folder[length] = '\0';
-	slash = strrchr(ret_folder, '/');
-	if (!slash)
-		return -ENOENT;
-	*slash = '\0';
-	return 0;
-}
-
 /* Whether this user may start it. *ret_error becomes -EACCES where permissions are the reason why not. */
 static bool command_can_start(const char *path, int *ret_error)
 {
@@ -89,7 +74,7 @@ static int command_find(const char *name, char *ret_path, size_t size)
 		if ((size_t)snprintf(ret_path, size, "%s/%s", own, name) < size && command_can_start(ret_path, &error))
 			return 0;
 	}
-	if (command_self_folder(folder, sizeof(folder)))
+	if (gp_paths_self(folder, sizeof(folder)))
 		return -ENOENT;
 	if ((size_t)snprintf(ret_path, size, "%s/../" GP_LIBEXEC_FROM_BIN "/%s", folder, name) < size &&
 	    command_can_start(ret_path, &error))

@@ -10,23 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli/run_env.h"
+#include "lib/paths.h"
 
 #define ENV_AGENT_NAME "libgpreempt-agent.so"
-
-static int env_self_folder(char *ret_folder, size_t size)
-{
-	ssize_t length = readlink("/proc/self/exe", ret_folder, size - 1);
-	char *slash;
-
-	if (length < 0)
-		return -errno;
-	ret_folder[length] = '\0';
-	slash = strrchr(ret_folder, '/');
-	if (!slash)
-		return -ENOENT;
-	*slash = '\0';
-	return 0;
-}
 
 /* A library that others can write would run their code as us. In a sticky folder they cannot replace what is ours. */
 static bool env_is_ours(const char *path)
@@ -76,7 +62,7 @@ int gp_run_env_agent(char *ret_path, size_t size, struct gp_error *error)
 
 	if (own && *own)
 		return env_check_agent(own, ret_path, size, error);
-	if (env_self_folder(folder, sizeof(folder)))
+	if (gp_paths_self(folder, sizeof(folder)))
 		return gp_error_set(error, -ENOENT, "/proc is needed to find the agent");
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s/" ENV_AGENT_NAME, folder, places[i]);

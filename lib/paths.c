@@ -43,12 +43,25 @@ static int paths_try(const char *directory, const char *between, const char *rel
 	return 0;
 }
 
+int gp_paths_self(char *ret_folder, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", ret_folder, size - 1);
+	char *slash;
+
+	if (length < 0)
+		return -errno;
+	ret_folder[length] = '\0';
+	slash = strrchr(ret_folder, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = '\0';
+	return 0;
+}
+
 int gp_paths_share(const char *relative, char *ret_path, size_t path_size)
 {
 	const char *asked = getenv("GPREEMPT_SHARE_DIR");
 	char exe[PATHS_EXE_SIZE];
-	ssize_t length;
-	char *slash;
 	int r;
 
 	if (!paths_is_safe(relative))
@@ -56,19 +69,13 @@ int gp_paths_share(const char *relative, char *ret_path, size_t path_size)
 	if (asked && *asked)
 		return paths_try(asked, "/", relative, ret_path, path_size);
 
-	length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	if (length > 0) {
-		exe[length] = '\0';
-		slash = strrchr(exe, '/');
-		if (slash) {
-			*slash = '\0';
-			/* beside bin/, and beside libexec/gpreempt/, where the subcommands are */
-			r = paths_try(exe, "/../share/gpreempt/", relative, ret_path, path_size);
-			if (r == -ENOENT)
-				r = paths_try(exe, "/../../share/gpreempt/", relative, ret_path, path_size);
-			if (r != -ENOENT)
-				return r;
-		}
+	if (!gp_paths_self(exe, sizeof(exe))) {
+		/* beside bin/, and beside libexec/gpreempt/, where the subcommands are */
+		r = paths_try(exe, "/../share/gpreempt/", relative, ret_path, path_size);
+		if (r == -ENOENT)
+			r = paths_try(exe, "/../../share/gpreempt/", relative, ret_path, path_size);
+		if (r != -ENOENT)
+			return r;
 	}
 	if (!GP_SOURCE_SHARE[0])
 		return -ENOENT;

@@ -9,6 +9,9 @@
 #define GP_PATHS_NAME_SIZE 64u  /* of a listed name, with its NUL */
 #define GP_PATHS_LIST_MAX  256u /* names; what is beyond is left out */
 
+/* The folder of the program that runs, without the trailing slash. -errno: /proc is not there. */
+int gp_paths_self(char *ret_folder, size_t size);
+
 /* The first of these places that has `relative` ("devices/mi300x.ini", or a folder). -ENOENT: none has it (or
  * $GPREEMPT_SHARE_DIR is set and does not have it: a tree that was asked for is not mixed with another); -EINVAL:
  * relative is empty, absolute, or has a ".."; -ENAMETOOLONG. */
