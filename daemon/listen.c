@@ -441,7 +441,7 @@ static int listen_lock_again(struct gp_daemon *daemon, struct gp_error *error)
 	int fd, r;
 
 	listen_lock_name(daemon->config.socket, name, sizeof(name));
-	if (gp_lockfile_is_there(name, daemon->listen.lock_fd))
+	if (!gp_lockfile_is_gone(name, daemon->listen.lock_fd))
 		return 0;
 	r = listen_lock(daemon->config.socket, &fd, error);
 	if (r)
