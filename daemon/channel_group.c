@@ -3,7 +3,7 @@
  * Channel groups: the handles of a queue, which its agent describes and the backend checks, where the backend needs
  * them to change the queue's gate itself. If the backend does not find a group, the queue may just be ending. If it is
  * still there after a while, the client falls back to a mechanism of its agent. If the backend cannot check a group
- * yet, the daemon asks again until it can.
+ * yet, the daemon asks again until it can, less and less often.
  */
 #include <stdio.h>
 #include "daemon/daemon.h"
@@ -12,9 +12,11 @@
  * client wait for their user's share of the thread. For those the daemon waits a little longer. Chosen. */
 #define CHANNEL_GROUP_DOUBT_NS     100000000ull
 #define CHANNEL_GROUP_DOUBT_MAX_NS 5000000000ull
-#define CHANNEL_GROUP_RETRY_NS     1000000000ull /* until the daemon falls back or asks again */
+#define CHANNEL_GROUP_RETRY_NS     1000000000ull /* until the daemon falls back or asks again; then twice as long … */
+#define CHANNEL_GROUP_RETRY_MAX_NS 32000000000ull /* … each time it asks, up to this; chosen */
 /* Groups of one client that the backend checks, when the daemon asks again; fewer than the backend lets wait. */
 #define CHANNEL_GROUP_ASKED_MAX 16u
+#define CHANNEL_GROUP_WORK      64u /* queues that the daemon looks at for a unit of work */
 
 static void channel_group_ask(struct gp_queue_entry *queue)
 {
@@ -34,6 +36,7 @@ void gp_channel_group_described(struct gp_daemon *daemon, struct gp_client *clie
 		return; /* left out, or just removed */
 	gp_slicing_set_app(daemon, queue, group->slice_us);
 	queue->group.described = *group;
+	queue->group.wait_ns = 0;
 	if (client->driver->ops->group)
 		channel_group_ask(queue);
 }
@@ -46,7 +49,7 @@ void gp_channel_group_found(struct gp_daemon *daemon, struct gp_client *client, 
 		return;
 	queue->group.is_found = true;
 	queue->group.is_asked = false;
-	queue->group.doubt_ns = 0;
+	queue->group.doubt_ns = queue->group.wait_ns = 0;
 	/* If the backend could not change the gate or the slice of the new group, the gate is open and the slice is not
 	 * known. Answers to what the daemon asked meanwhile are still to come. */
 	if (grouped->gate)
@@ -54,6 +57,16 @@ void gp_channel_group_found(struct gp_daemon *daemon, struct gp_client *client, 
 	if (grouped->slice)
 		gp_slicing_not_set_again(daemon, queue, grouped->slice);
 	gp_queue_reconsider(daemon, queue);
+}
+
+/* What keeps the backend waiting may never end: files of the client's user that do not close. */
+static void channel_group_wait(struct gp_daemon *daemon, struct gp_queue_entry *queue)
+{
+	uint64_t wait_ns = queue->group.wait_ns ? 2 * queue->group.wait_ns : CHANNEL_GROUP_RETRY_NS;
+
+	queue->group.wait_ns = wait_ns < CHANNEL_GROUP_RETRY_MAX_NS ? wait_ns : CHANNEL_GROUP_RETRY_MAX_NS;
+	queue->group.again_ns = gp_now_ns() + queue->group.wait_ns;
+	gp_timer_sooner(daemon, &daemon->channel_group_timer, queue->group.again_ns);
 }
 
 void gp_channel_group_missing(struct gp_daemon *daemon, struct gp_client *client,
@@ -65,8 +78,7 @@ void gp_channel_group_missing(struct gp_daemon *daemon, struct gp_client *client
 		return; /* just removed: nothing is wrong */
 	queue->group.is_asked = false;
 	if (grouped->is_early) {
-		queue->group.again_ns = gp_now_ns() + CHANNEL_GROUP_RETRY_NS;
-		gp_timer_sooner(daemon, &daemon->channel_group_timer, queue->group.again_ns);
+		channel_group_wait(daemon, queue);
 		return;
 	}
 	snprintf(client->doubt_why, sizeof(client->doubt_why), "%s", why);
@@ -99,26 +111,25 @@ static void channel_group_doubt(struct gp_daemon *daemon, struct gp_queue_entry 
 	gp_timer_sooner(daemon, &daemon->channel_group_timer, queue->group.doubt_ns);
 }
 
-static uint32_t channel_groups_asked(const struct gp_client *client)
+/* Costs as much as the client has queues. */
+static uint32_t channel_groups_asked(struct gp_daemon *daemon, const struct gp_client *client)
 {
 	uint32_t count = 0;
 
+	gp_portion_use(daemon, 1 + client->slot_count / CHANNEL_GROUP_WORK);
 	for (uint32_t i = 0; i < client->slot_count; i++)
 		count += client->slots[i].queue && client->slots[i].queue->group.is_asked;
 	return count;
 }
 
-static void channel_group_again(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
+/* asked: groups of the client that the backend checks. */
+static void channel_group_again(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint32_t *asked,
+				uint64_t now_ns)
 {
-	const struct gp_client *client = queue->client;
-
-	if (!gp_mechanism_has(client->device.mechanism, GP_NEEDS_GROUP) && !client->device.is_handed_over)
-		queue->group.again_ns = 0; /* the client has another mechanism by now */
-	if (!queue->group.again_ns)
-		return;
 	if (now_ns >= queue->group.again_ns) {
-		if (channel_groups_asked(client) < CHANNEL_GROUP_ASKED_MAX) {
+		if (*asked < CHANNEL_GROUP_ASKED_MAX) {
 			channel_group_ask(queue);
+			++*asked;
 			return;
 		}
 		queue->group.again_ns = now_ns + CHANNEL_GROUP_DOUBT_NS;
@@ -126,11 +137,30 @@ static void channel_group_again(struct gp_daemon *daemon, struct gp_queue_entry 
 	gp_timer_sooner(daemon, &daemon->channel_group_timer, queue->group.again_ns);
 }
 
+static void channel_group_client_due(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns)
+{
+	bool asks = gp_mechanism_has(client->device.mechanism, GP_NEEDS_GROUP) || client->device.is_handed_over;
+	uint32_t asked = UINT32_MAX; /* counted when it is needed */
+
+	for (uint32_t i = 0; i < client->slot_count; i++) {
+		struct gp_queue_entry *queue = client->slots[i].queue;
+
+		if (!queue)
+			continue;
+		channel_group_doubt(daemon, queue, now_ns);
+		if (!asks)
+			queue->group.again_ns = 0; /* the client has another mechanism by now */
+		if (!queue->group.again_ns)
+			continue;
+		if (asked == UINT32_MAX)
+			asked = channel_groups_asked(daemon, client);
+		channel_group_again(daemon, queue, &asked, now_ns);
+	}
+}
+
 void gp_channel_group_due(struct gp_daemon *daemon, uint64_t now_ns)
 {
-	for (uint32_t i = 0; i < daemon->device_count; i++)
-		for (struct gp_queue_entry *queue = daemon->devices[i].queues; queue; queue = queue->device_next) {
-			channel_group_doubt(daemon, queue, now_ns);
-			channel_group_again(daemon, queue, now_ns);
-		}
+	for (uint32_t i = 0; i < daemon->client_top; i++)
+		if (daemon->clients[i])
+			channel_group_client_due(daemon, daemon->clients[i], now_ns);
 }

@@ -70,14 +70,14 @@ static void claim_leave(struct gp_daemon *daemon, struct gp_device_entry *device
 }
 
 /* True if there is no lock to take: the GPU has no identity, another daemon has the lock (the timer checks that), or
- * this daemon has it and the file is still there. */
+ * this daemon has it and the file is not known to be gone. */
 static bool claim_is_settled(const struct gp_device_entry *device)
 {
 	char path[CLAIM_PATH_SIZE];
 
 	claim_path(device, path);
 	return !*device->info.identity || device->claim.is_left ||
-	       (device->claim.is_taken && gp_lockfile_is_there(path, device->claim.fd));
+	       (device->claim.is_taken && !gp_lockfile_is_gone(path, device->claim.fd));
 }
 
 void gp_claim_all(struct gp_daemon *daemon)

@@ -221,11 +221,12 @@ static void fair_unring(struct gp_daemon *daemon, struct gp_client *client)
 }
 
 /* Whether the client's doorbell wakes the daemon. When it does again, the kernel at once reports what rang before. The
- * daemon does not read the doorbell: the agent has the same file and could make a read wait for ever. */
+ * daemon does not read the doorbell: the agent has the same file and could make a read wait for ever. A deaf one is
+ * watched with EPOLLET, too: epoll reports an overflow of the counter unasked, and without EPOLLET each time. */
 static void fair_watch(struct gp_daemon *daemon, struct gp_client *client, bool deaf)
 {
 	if (client->is_deaf != deaf &&
-	    !gp_daemon_watch(daemon, client->doorbell_fd, deaf ? 0 : EPOLLIN | EPOLLET, &client->doorbell_source))
+	    !gp_daemon_watch(daemon, client->doorbell_fd, deaf ? EPOLLET : EPOLLIN | EPOLLET, &client->doorbell_source))
 		client->is_deaf = deaf;
 }
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include "daemon/daemon.h"
 #include "daemon/lockfile.h"
+#include "daemon/process.h"
 #include "lib/closer.h"
 
 #ifndef SO_PEERGROUPS
@@ -53,6 +54,9 @@ static int listen_pidfd(int fd, pid_t pid)
 
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size))
 		return pidfd;
+	/* The process has ended, and another may have its number; or no descriptor is left. */
+	if (errno != ENOPROTOOPT)
+		return -1;
 	/* Older kernels: by pid. It means the same process if the connection still stands afterwards, because its
 	 * process holds the other end. If another process has the pid by now, the socket is dead, and the daemon
 	 * refuses it. */
@@ -190,7 +194,11 @@ static void listen_add_process(struct gp_daemon *daemon, int fd, const struct uc
 
 	gp_notice(daemon, owner, GP_NOTICE_STORM);
 	gp_fair_charge(owner, gp_now_ns() - begin_ns, gp_now_ns());
-	why = listen_create(daemon, fd, who, pidfd, owner, account);
+	/* It may have handed the socket to another process, which is not what the kernel says of the connection. */
+	if (!gp_process_is_there(pidfd))
+		why = "the process that connected to gpreemptd has ended";
+	else
+		why = listen_create(daemon, fd, who, pidfd, owner, account);
 	if (why) {
 		listen_turn_away(daemon, fd, owner, why);
 		close(pidfd);
@@ -433,7 +441,7 @@ static int listen_lock_again(struct gp_daemon *daemon, struct gp_error *error)
 	int fd, r;
 
 	listen_lock_name(daemon->config.socket, name, sizeof(name));
-	if (gp_lockfile_is_there(name, daemon->listen.lock_fd))
+	if (!gp_lockfile_is_gone(name, daemon->listen.lock_fd))
 		return 0;
 	r = listen_lock(daemon->config.socket, &fd, error);
 	if (r)

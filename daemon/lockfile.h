@@ -11,6 +11,7 @@
 int gp_lockfile_take(const char *path, pid_t *ret_holder);
 /* Whether path still leads to the file: it may have been removed, and a lock on a removed file is worth nothing. */
 bool gp_lockfile_is_there(const char *path, int fd);
+bool gp_lockfile_is_gone(const char *path, int fd); /* Both are false if the daemon cannot look. */
 
 #define GP_LOCKFILE_WHO 32u
 /* A name of the process that has it, for people. */

@@ -42,6 +42,7 @@
 #define OWNER_SPACE    (2ull << 62)
 #define OWNER_PIDS     (3ull << 62)
 #define OWNER_NUMBER   (~(3ull << 62))
+#define OWNER_ENDED    (OWNER_PIDS | 1) /* no namespace has that number */
 #define OWNER_NONE     (-ENODATA)
 #define OWNER_ROOT     0u
 #define OWNER_CROWD    1u
@@ -152,8 +153,7 @@ static bool owner_space(const struct gp_owners *owners, pid_t pid, int pidfd, in
 
 	if (fd >= 0)
 		close(fd);
-	/* If the process has not ended, its pid meant the same process all the time. */
-	return found && gp_process_is_there(pidfd);
+	return found;
 }
 
 /* Finds the process's outermost PID namespace, if it belongs to the daemon's own user namespace: no user made it.
@@ -171,7 +171,7 @@ static int owner_container(const struct gp_owners *owners, pid_t pid, int pidfd,
 		close(fd);
 	if (failed == -EMFILE || failed == -ENFILE || failed == -ENOMEM)
 		return failed;
-	return found && gp_process_is_there(pidfd);
+	return found;
 }
 
 int gp_owner_outermost_pids(pid_t pid, ino_t own, ino_t *ret_space)
@@ -197,7 +197,7 @@ static enum gp_sandbox owner_sandbox(struct gp_daemon *daemon, uid_t uid, pid_t 
 			       &(struct gp_sandbox_process){ uid, pid, pidfd, space, owners->own_pids });
 }
 
-static uint64_t owner_key(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd, uid_t *ret_uid)
+static uint64_t owner_find_key(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd, uid_t *ret_uid)
 {
 	const struct gp_owners *owners = daemon->owners;
 	const struct gp_subuid_range *range;
@@ -230,6 +230,18 @@ static uint64_t owner_key(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pi
 		uid = range->uid;
 	*ret_uid = uid;
 	return range && !range->is_user ? OWNER_RANGE | uid : uid;
+}
+
+/* If the process has not ended, its pid meant the same process all the time. One that has ended no longer shows its
+ * namespaces, so its uid may be a container's: all those share one account. */
+static uint64_t owner_key(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd, uid_t *ret_uid)
+{
+	uint64_t key = owner_find_key(daemon, uid, pid, pidfd, ret_uid);
+
+	if (!key || pidfd < 0 || gp_process_is_there(pidfd))
+		return key;
+	*ret_uid = uid;
+	return OWNER_ENDED;
 }
 
 static bool owner_may_go(const struct gp_owner *owner, uint64_t now_ns)

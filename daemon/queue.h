@@ -28,6 +28,7 @@ struct gp_channel_group {
 	uint64_t doubt_end_ns;          /* … at the latest */
 	bool is_asked;                  /* the backend checks it now */
 	uint64_t again_ns;              /* when to ask the backend again, because it could not check it yet; 0: never */
+	uint64_t wait_ns;               /* that it waited before it asked again, the last time; 0: not yet */
 	struct gp_wire_group described; /* by its agent, the last time */
 };
 

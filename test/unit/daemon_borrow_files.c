@@ -109,7 +109,8 @@ static void test_a_context_that_takes_long_to_end(void **state)
 }
 
 /* A large program of the same user was killed, and RM needs time for each of its files: a program that starts meanwhile
- * is not scheduled before, and then it is, with all of its groups. Others do not wait. */
+ * is not scheduled before, and then it is, with all of its groups. Others do not wait. The daemon asks less and less
+ * often, because the files may never close. */
 static void test_files_that_take_long_to_close(void **state)
 {
 	struct scene *scene = malloc(sizeof(*scene));
@@ -130,16 +131,45 @@ static void test_files_that_take_long_to_close(void **state)
 		gp_close_elsewhere(dup(scene->fds[1]), client->device.owner);
 	group = scene_group(scene, 0);
 	world_send(scene->agents[0].fd, &group, sizeof(group));
-	for (int i = 0; i < 3; i++) {
+	for (uint64_t i = 0; i < 8; i++) {
+		uint64_t wait_ns = (i < 5 ? 1ull << i : 32) * 1000000000;
+
 		UNTIL(scene, scene_queue(scene, 0)->group.again_ns);
+		assert_in_range(scene_queue(scene, 0)->group.again_ns - gp_now_ns(), wait_ns / 2, wait_ns);
 		assert_false(scene_queue(scene, 0)->in_core);
 		assert_int_equal(client->device.mechanism, GP_MECHANISM_BORROW);
-		world_wait(&scene->world, 2000);
+		world_wait(&scene->world, (uint32_t)(wait_ns / 1000000));
 	}
 	rm_go_on();
+	UNTIL(scene, gp_close_pending() < 64);
+	world_wait(&scene->world, 33000);
 	UNTIL(scene, scene_queue(scene, 0)->in_core && rm.contexts[0].slice_us == SHORT);
 	assert_int_equal(scene->agents[0].mechanism, 0); /* it was told no other one */
 	UNTIL(scene, !gp_close_pending());
+	scene_end(scene);
+}
+
+/* A client has a thousand groups that wait: to ask again takes work that grows with them, not with their square. */
+static void test_many_groups_that_wait(void **state)
+{
+	struct scene *scene = malloc(sizeof(*scene));
+	struct world *world = &scene->world;
+
+	(void)state;
+	scene_begin(scene, "mechanism = borrow\n");
+	scene_hello(scene, 0, GP_PRIORITY_LOW);
+	for (uint32_t slot = 1; slot < GP_WIRE_QUEUE_MAX; slot++)
+		agent_add_queue(world, &scene->agents[0], slot, GP_QUEUE_SEEN);
+	for (uint32_t slot = 1; slot < GP_WIRE_QUEUE_MAX; slot++) {
+		struct gp_channel_group *group = &world_queue(world, &scene->agents[0], slot)->group;
+
+		group->is_asked = slot <= 16; /* no more at once */
+		group->again_ns = 1;
+	}
+	world->daemon.fair.away_work = 0;
+	gp_channel_group_due(&world->daemon, gp_now_ns());
+	assert_in_range(world->daemon.fair.away_work, 1, 100);
+	assert_true(world_queue(world, &scene->agents[0], 17)->group.again_ns > gp_now_ns());
 	scene_end(scene);
 }
 
@@ -375,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_files_are_given_back),
 		cmocka_unit_test(test_a_context_that_takes_long_to_end),
 		cmocka_unit_test(test_files_that_take_long_to_close),
+		cmocka_unit_test(test_many_groups_that_wait),
 		cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_a_call_that_hangs),
 		cmocka_unit_test(test_a_call_that_hangs_and_another_daemon),

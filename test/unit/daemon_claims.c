@@ -230,6 +230,30 @@ static void test_removed_and_taken(void **state)
 	rival_end();
 }
 
+/* For a moment the daemon cannot look at its locks while it reloads. It must not give them up. */
+static void test_blind(void **state)
+{
+	char socket_lock[128], moved[128];
+
+	(void)state;
+	snprintf(socket_lock, sizeof(socket_lock), "%s.lock", world.daemon.config.socket);
+	snprintf(moved, sizeof(moved), "%s.moved", world.folder);
+	gp_claim_all(&world.daemon);
+	assert_int_equal(rename(world.folder, moved), 0);
+	assert_int_equal(symlink(world.folder, world.folder), 0); /* leads to itself: nothing can be looked at */
+	gp_claim_all(&world.daemon);
+	gp_peer_restore(&world.daemon);
+	assert_int_equal(unlink(world.folder), 0);
+	assert_int_equal(rename(moved, world.folder), 0);
+	assert_true(is_locked(path));
+	assert_true(is_locked(socket_lock));
+	expect(GP_CONTROL_RELOAD, 0, 0, "");
+	assert_true(is_locked(path));
+	assert_true(is_locked(socket_lock));
+	gp_claim_fini(&world.daemon);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 /* A process that may only read the file can lock it for reading. It keeps no daemon from the GPU. */
 static void test_reader(void **state)
 {
@@ -309,6 +333,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_paused, begin, end),
 		cmocka_unit_test_setup_teardown(test_removed, begin, end),
 		cmocka_unit_test_setup_teardown(test_removed_and_taken, begin, end),
+		cmocka_unit_test_setup_teardown(test_blind, begin, end),
 		cmocka_unit_test_setup_teardown(test_reader, begin, end),
 		cmocka_unit_test_setup_teardown(test_reader_later, begin, end),
 		cmocka_unit_test_setup_teardown(test_reader_of_socket, begin, end),

@@ -211,7 +211,7 @@ static uint32_t account_of(pid_t child, uid_t uid)
 	return id;
 }
 
-/* The same where the process that came has gone, and its number is that of the child by now. */
+/* The same where the process that came has gone, and its number is that of the child by now: all those share one. */
 static uint32_t account_of_gone(pid_t child, uid_t uid)
 {
 	pid_t gone = fork();
@@ -236,6 +236,7 @@ static uint32_t account_of_gone(pid_t child, uid_t uid)
 static void test_namespaces(void **state)
 {
 	pid_t children[3];
+	uint32_t gone;
 
 	(void)state;
 	if (getuid())
@@ -250,7 +251,10 @@ static void test_namespaces(void **state)
 	assert_int_not_equal(account_of(children[1], 900000), account(0));
 	assert_int_not_equal(account_of(children[1], 900000), account_of(children[2], 900000));
 	assert_int_equal(account_of(children[1], 900000), account_of(children[1], 900001));
-	assert_int_equal(account_of_gone(children[0], 900000), account(900000));
+	gone = account_of_gone(children[0], 900000);
+	assert_int_not_equal(gone, account(SOMEONE));
+	assert_int_not_equal(gone, account(900000));
+	assert_int_equal(account_of_gone(children[1], 900001), gone);
 	for (int i = 0; i < 3; i++) {
 		kill(children[i], SIGKILL);
 		waitpid(children[i], NULL, 0);

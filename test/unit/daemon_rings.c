@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What the doorbells of one user cost the decision thread: a bounded amount of work for each, and the user's share of
  * the thread's time for all of them. */
+#include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "test/unit/daemon_world.h"
 
 #define GREEDY_UID 12345u
@@ -236,6 +240,46 @@ static void test_deaf(void **state)
 	assert_false(world_queue(&world, &greedy, 0)->pending);
 }
 
+/* Makes the doorbell's counter overflow. A process cannot write so much, but the kernel can on its behalf. */
+static void overflow(void)
+{
+	uint64_t most = UINT64_MAX - 1, byte;
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	struct iocb call = { .aio_lio_opcode = IOCB_CMD_PREAD,
+			     .aio_fildes = (uint32_t)zero,
+			     .aio_buf = (uintptr_t)&byte,
+			     .aio_nbytes = 1,
+			     .aio_flags = IOCB_FLAG_RESFD,
+			     .aio_resfd = (uint32_t)greedy.doorbell_fd };
+	struct iocb *calls[] = { &call };
+	aio_context_t context = 0;
+
+	if (zero < 0 || syscall(SYS_io_setup, 1, &context))
+		skip(); /* a kernel without asynchronous calls */
+	assert_int_equal(write(greedy.doorbell_fd, &most, sizeof(most)), sizeof(most));
+	assert_int_equal(syscall(SYS_io_submit, context, 1, calls), 1);
+	syscall(SYS_io_destroy, context);
+	close(zero);
+}
+
+/* The kernel reports an overflow whether or not the daemon wants to hear of it: that must not keep the thread awake. */
+static void test_deaf_to_overflow(void **state)
+{
+	struct pollfd wakes = { .fd = world.daemon.loop.epoll_fd, .events = POLLIN };
+
+	(void)state;
+	agent_connect(&world, &greedy, 0);
+	agent_add_queue(&world, &greedy, 0, GP_QUEUE_SEEN);
+	world_give(&world, world_queue(&world, &greedy, 0)->client, GREEDY_UID);
+	owner()->debt_ns = 1000000000;
+	owner()->spent_ns = gp_now_ns();
+	overflow();
+	for (int i = 0; i < 3; i++)
+		gp_daemon_step(&world.daemon, 0);
+	assert_true(world_queue(&world, &greedy, 0)->client->is_deaf);
+	assert_int_equal(poll(&wakes, 1, 0), 0);
+}
+
 /* A user who owed is heard again: his doorbell is answered once for each time that it rang, and his messages too. */
 static void test_heard_again(void **state)
 {
@@ -275,6 +319,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_cheap_rings, begin, end),
 		cmocka_unit_test_setup_teardown(test_dear_rings, begin, end),
 		cmocka_unit_test_setup_teardown(test_deaf, begin, end),
+		cmocka_unit_test_setup_teardown(test_deaf_to_overflow, begin, end),
 		cmocka_unit_test_setup_teardown(test_heard_again, begin, end),
 	};
 
