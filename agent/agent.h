@@ -131,8 +131,9 @@ void gp_page_slot_init(const struct gp_slot *slot);
 void gp_page_slot_flags(const struct gp_slot *slot);
 
 /* link.c; lock held */
-bool gp_link_connect(void); /* true: connected and greeted */
-void gp_link_flush(void);   /* sends what is due, as far as possible without waiting */
+bool gp_link_connect(void);     /* true: connected and greeted */
+bool gp_link_is_replaced(void); /* the socket's path names another file than the one that the agent connected to */
+void gp_link_flush(void);       /* sends what is due, as far as possible without waiting */
 bool gp_link_has_unsent(void);
 void gp_link_receive(void); /* receives and carries out messages */
 void gp_link_down(const char *why);

@@ -29,8 +29,8 @@ struct gp_driver_calls {
 	void (*map_forget)(uint64_t address, uint64_t length);
 	void (*map_add)(int fd, uint64_t address, uint64_t length);
 	/* May run in signal handlers. file_closes: which of the driver's files the descriptors first to last belong to,
-	 * as bits; asked before they are closed. file_closed: called after that, if there were any. NULL: the driver's
-	 * code does not need to know. */
+	 * as bits; asked before they are closed; the driver may use bits of its own. file_closed: called after that,
+	 * unless it was 0. NULL: the driver's code does not need to know. */
 	uint32_t (*file_closes)(unsigned first, unsigned last);
 	void (*file_closed)(uint32_t files);
 };

@@ -19,8 +19,15 @@
 #define LINK_RECEIVE_MAX  64u           /* messages per round, because the thread has other duties */
 #define LINK_LEASE_MS_MAX 60000u
 
+/* Which file a path names. ctime: a file system may give the number of a removed file to the next one. */
+struct link_file {
+	uint64_t device, number;
+	int64_t changed_s, changed_ns;
+};
+
 static struct {
-	uint64_t cookie; /* SO_COOKIE of the agent's socket: its descriptor number may be another file's by now */
+	struct link_file file; /* the socket's, as it was before the agent connected; number 0: not known */
+	uint64_t cookie;       /* SO_COOKIE of the agent's socket: its descriptor number may be another file's by now */
 	uint32_t used;
 	_Alignas(8) uint8_t outbox[LINK_OUTBOX_SIZE]; /* size, message, size, message … */
 } link_state;
@@ -194,6 +201,26 @@ static bool link_is_trusted(int fd)
 	return false;
 }
 
+/* number 0: there is none, or it cannot be looked at. */
+static struct link_file link_file_now(void)
+{
+	struct stat st;
+
+	if (gp_sys(SYS_newfstatat, AT_FDCWD, (long)gp_agent.socket_path, (long)&st, 0) < 0)
+		return (struct link_file){ 0 };
+	return (struct link_file){ (uint64_t)st.st_dev, (uint64_t)st.st_ino, (int64_t)st.st_ctim.tv_sec,
+				   (int64_t)st.st_ctim.tv_nsec };
+}
+
+bool gp_link_is_replaced(void)
+{
+	struct link_file now = link_file_now(), *then = &link_state.file;
+
+	return now.number && then->number &&
+	       (now.device != then->device || now.number != then->number || now.changed_s != then->changed_s ||
+		now.changed_ns != then->changed_ns);
+}
+
 bool gp_link_connect(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -203,6 +230,8 @@ bool gp_link_connect(void)
 	if (fd < 0)
 		return false;
 	memcpy(address.sun_path, gp_agent.socket_path, sizeof(address.sun_path));
+	/* Before it connects: if the file changes in between, the agent connects once more, and not never. */
+	link_state.file = link_file_now();
 	r = gp_sys(SYS_connect, fd, (long)&address, sizeof(address));
 	if (r == 0 && !link_is_trusted((int)fd))
 		r = -EPERM;

@@ -23,6 +23,7 @@
 static struct {
 	uint64_t try_ns; /* when to connect next; UINT64_MAX: when the folder changes */
 	uint64_t wait_ns;
+	uint64_t look_ns;      /* HELLO is not answered: when to look again at the socket's file */
 	uint64_t connected_ns; /* since when the link of the last step is up; 0: there was none */
 	bool watching;
 } thread_retry;
@@ -85,11 +86,12 @@ static void thread_connect(uint64_t now_ns)
 		return;
 	if (!gp_fds_are_enough())
 		thread_back_off(now_ns, true);
-	else if (gp_link_connect())
-		thread_retry.connected_ns = now_ns;
-	else
+	else if (!gp_link_connect())
 		/* The socket may appear before the daemon listens on it, hence a few attempts after each change. */
 		thread_back_off(now_ns, false);
+	else
+		thread_retry.connected_ns = now_ns;
+	thread_retry.look_ns = now_ns + THREAD_RETRY_NS_MAX;
 }
 
 /* The folder changed: watches anew (a folder nearer to the socket may have come) and tries at once. */
@@ -108,6 +110,20 @@ static void thread_folder_changed(uint64_t now_ns)
 	thread_retry.try_ns = now_ns;
 }
 
+/* The server does not answer HELLO. It may be a daemon with much to do, whose newcomers wait in line: the agent keeps
+ * its place. But if another server has made the socket anew, nobody else will connect to the old one. */
+static void thread_look(uint64_t now_ns, bool has_changed)
+{
+	if (gp_agent.link != GP_LINK_GREETED || (!has_changed && now_ns < thread_retry.look_ns))
+		return;
+	thread_retry.look_ns = now_ns + THREAD_RETRY_NS_MAX;
+	if (!gp_link_is_replaced())
+		return;
+	gp_link_down("link: another server has made the socket anew");
+	thread_retry.connected_ns = thread_retry.wait_ns = 0;
+	thread_retry.try_ns = now_ns;
+}
+
 static uint64_t thread_step(short inotify, short trap)
 {
 	uint64_t now = gp_sys_now_ns(), due, other;
@@ -116,6 +132,7 @@ static uint64_t thread_step(short inotify, short trap)
 		gp_agent.driver->noticed();
 	if (inotify)
 		thread_folder_changed(now);
+	thread_look(now, inotify);
 	if (gp_agent.driver && gp_agent.driver->tidy)
 		gp_agent.driver->tidy();
 	gp_fence_settle();
@@ -146,7 +163,7 @@ static uint64_t thread_step(short inotify, short trap)
 	if (gp_agent.link == GP_LINK_DOWN)
 		return thread_retry.connected_ns ? now : thread_retry.try_ns;
 	if (gp_agent.link != GP_LINK_UP)
-		return UINT64_MAX;
+		return thread_retry.look_ns;
 	due = gp_sample_due_ns();
 	other = gp_gate_lease_due_ns(now);
 	return other < due ? other : due;

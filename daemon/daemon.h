@@ -23,7 +23,8 @@
  *   journal.c, notice.c  lines for the journal                   user.c     names of users
  *   fair.c     who is served next, and for how long              timer.c    when each file wants to be woken
  *   entry.c    how often queues of one user enter the core
- *   clock.c    the time; text.c: text and JSON that grow         state.h    what each file keeps in struct gp_daemon
+ *   clock.c    the time; pause.c: less when it stood still       state.h    what each file keeps in struct gp_daemon
+ *   text.c     text and JSON that grow
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
@@ -94,7 +95,15 @@ void gp_daemon_drop(struct gp_daemon *daemon, int fd);         /* ends the watch
 void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms); /* one round; tests call it too */
 bool gp_daemon_has_work(struct gp_daemon *daemon);             /* the next step need not wait */
 uint64_t gp_now_ns(void);                                      /* CLOCK_MONOTONIC */
-uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon);     /* device time */
+uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon);     /* device time, without pauses */
+uint64_t gp_daemon_real_ns(const struct gp_daemon *daemon, uint64_t device_ns); /* the other way, for timers */
+
+/* pause.c: CLOCK_MONOTONIC without the time in which the daemon stood still. The decision thread only. */
+uint64_t gp_running_ns(const struct gp_daemon *daemon);
+uint64_t gp_running_at_ns(uint64_t running_ns);                 /* when that will be by gp_now_ns(), or later */
+void gp_pause_ordered(struct gp_daemon *daemon);                /* orders are under way now */
+void gp_pause_pulse(struct gp_daemon *daemon, uint64_t now_ns); /* the timer core.pulse */
+void gp_pause_slept(const struct gp_daemon *daemon);            /* the loop has waited for an event or its timer */
 
 /* fair.c */
 /* Work is counted in units: a queue, a client, a line, a message; reading a file of /proc is eight. */

@@ -77,7 +77,7 @@ static uint64_t entry_pay(struct gp_daemon *daemon, struct gp_owner *owner, uint
 
 static void entry_wake(struct gp_daemon *daemon, uint64_t at_ns)
 {
-	gp_timer_sooner(daemon, &daemon->entry_timer, (at_ns + 1) * daemon->dilation);
+	gp_timer_sooner(daemon, &daemon->entry_timer, gp_daemon_real_ns(daemon, at_ns + 1));
 }
 
 static struct gp_entry_line *entry_line(struct gp_daemon *daemon, struct gp_owner *owner, uint32_t device)

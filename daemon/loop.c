@@ -36,7 +36,12 @@ enum { LOOP_ASKED = 2, LOOP_ATTRS, LOOP_PHASES };
 
 uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon)
 {
-	return gp_now_ns() / daemon->dilation;
+	return gp_running_ns(daemon) / daemon->dilation;
+}
+
+uint64_t gp_daemon_real_ns(const struct gp_daemon *daemon, uint64_t device_ns)
+{
+	return gp_running_at_ns(device_ns * daemon->dilation);
 }
 
 int gp_daemon_watch(struct gp_daemon *daemon, int fd, uint32_t events, struct gp_source *source)
@@ -191,7 +196,7 @@ static void loop_set_timer(struct gp_daemon *daemon)
 	struct itimerspec when = { 0 };
 
 	gp_timer_set(daemon, &daemon->loop.core_timer,
-		     core_ns < UINT64_MAX / daemon->dilation - 1 ? (core_ns + 1) * daemon->dilation : 0);
+		     core_ns < UINT64_MAX / 2 / daemon->dilation ? gp_daemon_real_ns(daemon, core_ns + 1) : 0);
 	due_ns = gp_timers_next_ns(&daemon->loop.timers);
 	if (due_ns && due_ns <= now_ns)
 		due_ns = now_ns + LOOP_RETRY_NS;
@@ -228,6 +233,8 @@ static void loop_look(struct gp_daemon *daemon, int timeout_ms)
 
 	do {
 		count = epoll_wait(daemon->loop.epoll_fd, events, LOOP_EVENTS, rounds ? 0 : timeout_ms);
+		if (timeout_ms && !rounds)
+			gp_pause_slept(daemon);
 		for (int i = 0; i < count; i++) {
 			struct gp_source *source = events[i].data.ptr;
 
@@ -335,6 +342,7 @@ static void loop_init_timers(struct gp_daemon *daemon)
 	daemon->quarantine_timer.due = gp_quarantine_due;
 	daemon->gangs.timer.due = gp_queue_gangs_due;
 	daemon->entry_timer.due = gp_entry_due;
+	daemon->core.pulse.due = gp_pause_pulse;
 }
 
 int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)

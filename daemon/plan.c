@@ -94,6 +94,8 @@ static void plan_issue_client(struct gp_daemon *daemon, struct gp_device_entry *
 			gp_queue_hold(daemon, queues[i], queues[i]->closed); /* as it was */
 		plan_applied(daemon, device, queues[i], r, now_ns);
 	}
+	if (!r)
+		gp_pause_ordered(daemon);
 }
 
 /* Issues the closes or the opens of one plan. */
@@ -125,7 +127,7 @@ static void plan_advance(struct gp_daemon *daemon, struct gp_device_entry *devic
 {
 	struct gp_under_way *way = &device->under_way;
 
-	if (!way->active || (!hurry && way->waiting && gp_now_ns() < way->by_ns))
+	if (!way->active || (!hurry && way->waiting && gp_running_ns(daemon) < way->by_ns))
 		return;
 	way->active = false;
 	plan_issue(daemon, device, way->open, way->open_count, true);
@@ -146,7 +148,7 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 	plan_advance(daemon, device, true); /* opens of the plan before: agents take no older order than the last */
 	way->seq = daemon->core.seq_base + plan->seq;
 	way->waiting = 0;
-	way->by_ns = gp_now_ns() + plan->patience_ns * daemon->dilation;
+	way->by_ns = gp_running_ns(daemon) + plan->patience_ns * daemon->dilation;
 	way->open_count = plan->open_count;
 	memcpy(way->open, plan->open, plan->open_count * sizeof(way->open[0]));
 	for (uint32_t i = 0; i < plan->close_count + plan->open_count; i++) {
@@ -160,7 +162,7 @@ static void plan_begin(struct gp_daemon *daemon, const struct gp_plan *plan)
 	plan_issue(daemon, device, plan->close, plan->close_count, false);
 	plan_advance(daemon, device, false);
 	if (way->active)
-		gp_timer_sooner(daemon, &daemon->core.timer, way->by_ns);
+		gp_timer_sooner(daemon, &daemon->core.timer, gp_running_at_ns(way->by_ns));
 }
 
 void gp_carry_answer(struct gp_daemon *daemon, struct gp_device_entry *device, struct gp_queue_entry *queue,
@@ -214,13 +216,13 @@ static void plan_doubt(struct gp_daemon *daemon, struct gp_device_entry *device,
 {
 	if (!gp_mechanism_has(client->device.mechanism, GP_BY_DAEMON) || device->trouble_ns)
 		return;
-	device->trouble_ns = gp_now_ns() + PLAN_TROUBLE_NS;
-	gp_timer_sooner(daemon, &daemon->core.timer, device->trouble_ns);
+	device->trouble_ns = gp_running_ns(daemon) + PLAN_TROUBLE_NS;
+	gp_timer_sooner(daemon, &daemon->core.timer, gp_running_at_ns(device->trouble_ns));
 }
 
 static void plan_trouble(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
-	if (!device->trouble_ns || gp_now_ns() < device->trouble_ns)
+	if (!device->trouble_ns || gp_running_ns(daemon) < device->trouble_ns)
 		return;
 	device->trouble_ns = 0;
 	if (gp_drivers_stuck(daemon, device->info.gpu_id))
@@ -264,9 +266,9 @@ static void plan_due(struct gp_daemon *daemon)
 		plan_trouble(daemon, device);
 		plan_advance(daemon, device, false);
 		if (device->trouble_ns)
-			gp_timer_sooner(daemon, &daemon->core.timer, device->trouble_ns);
+			gp_timer_sooner(daemon, &daemon->core.timer, gp_running_at_ns(device->trouble_ns));
 		if (device->under_way.active)
-			gp_timer_sooner(daemon, &daemon->core.timer, device->under_way.by_ns);
+			gp_timer_sooner(daemon, &daemon->core.timer, gp_running_at_ns(device->under_way.by_ns));
 	}
 }
 

@@ -64,6 +64,7 @@ struct gp_core_state {
 	struct gp_queue_entry **queues; /* queue.c: by the core's queue index */
 	struct gp_plan plan;
 	struct gp_timer timer; /* plan.c: a plan's patience is over, or a call into the driver is to be checked */
+	struct gp_timer pulse; /* pause.c: orders are under way, and the daemon looks whether it stood still */
 	uint64_t refreshes;    /* plan.c: rounds of reading counters before plans */
 };
 

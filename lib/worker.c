@@ -18,15 +18,31 @@ struct gp_worker {
 	bool stopping, is_orphan; /* is_orphan: the last thread frees this */
 };
 
-static uint64_t worker_now_ns(const struct gp_worker *worker)
+static uint64_t worker_paused_ns; /* atomic */
+
+void gp_worker_paused(uint64_t ns)
 {
-	return worker->config.now_ns ? worker->config.now_ns() : gp_clock_ns();
+	__atomic_fetch_add(&worker_paused_ns, ns, __ATOMIC_RELAXED);
 }
 
-static bool worker_is_late(const struct gp_worker *worker, const struct gp_lane *lane)
+/* The pauses are read first: a time that is a little late never lies before an earlier one. */
+static uint64_t worker_now_ns(const struct gp_worker *worker)
 {
-	return lane->since_ns && worker->config.late_ns &&
-	       worker_now_ns(worker) - lane->since_ns >= __atomic_load_n(worker->config.late_ns, __ATOMIC_RELAXED);
+	uint64_t paused_ns = __atomic_load_n(&worker_paused_ns, __ATOMIC_RELAXED);
+
+	return (worker->config.now_ns ? worker->config.now_ns() : gp_clock_ns()) - paused_ns;
+}
+
+static bool worker_is_late(const struct gp_worker *worker, struct gp_lane *lane)
+{
+	uint64_t now_ns = worker_now_ns(worker);
+
+	if (!lane->since_ns || !worker->config.late_ns)
+		return false;
+	/* The job began when a pause was over and not known yet. */
+	if (lane->since_ns > now_ns)
+		lane->since_ns = now_ns;
+	return now_ns - lane->since_ns >= __atomic_load_n(worker->config.late_ns, __ATOMIC_RELAXED);
 }
 
 static bool worker_has_work(const struct gp_lane *lane)
@@ -358,12 +374,17 @@ struct gp_worker_use gp_worker_use(struct gp_worker *worker, const uint32_t *own
 	return use;
 }
 
+bool gp_worker_is_late_locked(struct gp_worker *worker, struct gp_lane *lane)
+{
+	return worker_is_late(worker, lane);
+}
+
 uint32_t gp_worker_late(struct gp_worker *worker, uint32_t about)
 {
 	uint32_t count = 0;
 
 	pthread_mutex_lock(&worker->lock);
-	for (const struct gp_lane *lane = worker->running; lane; lane = lane->next)
+	for (struct gp_lane *lane = worker->running; lane; lane = lane->next)
 		count += worker_is_late(worker, lane) && (!about || !lane->about || lane->about == about);
 	pthread_mutex_unlock(&worker->lock);
 	return count;

@@ -83,8 +83,13 @@ struct gp_lane *gp_worker_leave_locked(struct gp_worker *worker, const struct gp
 /* Takes back the lanes of that user that wait for a thread; they belong to the caller again. */
 struct gp_lane *gp_worker_withdraw_locked(struct gp_worker *worker, uint32_t owner);
 
+/* The whole process, or the thread that asks its workers, stood still for so long: no call of any worker of this
+ * process hangs because of that time. */
+void gp_worker_paused(uint64_t ns);
+
 /* Called by run: it begins another call now, whose time counts anew. */
 void gp_worker_next_call(struct gp_worker *worker, struct gp_lane *lane);
+bool gp_worker_is_late_locked(struct gp_worker *worker, struct gp_lane *lane); /* whether its call hangs */
 uint32_t gp_worker_late(struct gp_worker *worker, uint32_t about); /* hanging calls for that device; 0: for any */
 
 struct gp_worker_use {

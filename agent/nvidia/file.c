@@ -15,7 +15,10 @@
 
 #define FILE_LOST_NS 1000000000ull /* between two attempts at lost files; chosen */
 
-static uint32_t file_due; /* bits: files of which a descriptor was closed; written without the lock */
+#define FILE_ALL ((1u << GP_FD_FILE_MAX) - 1u)
+
+static uint32_t file_taken; /* how many duplicates were made; atomic */
+static uint32_t file_due;   /* bits: files of which a descriptor was closed; written without the lock */
 
 static bool file_is_same(int fd, int own)
 {
@@ -42,12 +45,33 @@ bool gp_nvidia_file_is_rm(int fd)
 	return last && file_name_is_rm(last + 1);
 }
 
+/* How far file_taken has come, for the bits of gp_nvidia_file_closes() that name no file. Never 0. */
+static uint32_t file_mark(void)
+{
+	return ~FILE_ALL & (1u << 31 | __atomic_load_n(&file_taken, __ATOMIC_SEQ_CST) << GP_FD_FILE_MAX);
+}
+
+/* Another thread of the program may close fd at any time, and may not have seen the duplicate when it looked for one:
+ * - it finds that file_taken has changed when its close is done;
+ * - or its close was done before file_taken changed: then fd is no longer that file. */
 static bool file_take(uint32_t file, int fd)
 {
 	long own = gp_sys(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
 
-	if (own < 0 || gp_fd_take(GP_NVIDIA_FD + file, (int)own) < 0)
+	if (own < 0)
 		return false;
+	/* The number may be another file's by now, which the agent must not hold open. */
+	if (!gp_nvidia_file_is_rm((int)own)) {
+		gp_sys_close((int)own);
+		return false;
+	}
+	if (gp_fd_take(GP_NVIDIA_FD + file, (int)own) < 0)
+		return false;
+	__atomic_fetch_add(&file_taken, 1, __ATOMIC_SEQ_CST);
+	if (!file_is_same(fd, gp_fd(GP_NVIDIA_FD + file))) {
+		__atomic_fetch_or(&file_due, 1u << file, __ATOMIC_RELEASE);
+		gp_thread_wake();
+	}
 	gp_nvidia.lost_files &= ~(1u << file);
 	return true;
 }
@@ -87,7 +111,7 @@ void gp_nvidia_file_release(uint32_t file)
 
 uint32_t gp_nvidia_file_closes(unsigned first, unsigned last)
 {
-	uint32_t files = 0;
+	uint32_t files = file_mark(); /* before it looks */
 
 	for (uint32_t i = 0; i < GP_FD_FILE_MAX; i++) {
 		int own = gp_fd(GP_NVIDIA_FD + i);
@@ -95,11 +119,15 @@ uint32_t gp_nvidia_file_closes(unsigned first, unsigned last)
 		if (own >= 0 && (first != last || file_is_same((int)first, own)))
 			files |= 1u << i;
 	}
-	return files && !gp_agent_is_borrowed() ? files : 0;
+	return gp_agent_is_borrowed() ? 0 : files;
 }
 
 void gp_nvidia_file_closed(uint32_t files)
 {
+	/* A duplicate was made meanwhile, perhaps of a file that was closed. */
+	if (files && (files & ~FILE_ALL) != file_mark())
+		files = FILE_ALL;
+	files &= FILE_ALL;
 	if (!files)
 		return;
 	__atomic_fetch_or(&file_due, files, __ATOMIC_RELEASE);

@@ -228,11 +228,8 @@ static void debugger_idle(void *context, struct gp_lane *lane)
  * refusal is better than no answer. */
 static bool debugger_is_leaving(const struct gp_kfd_debugger *debugger, pid_t pid)
 {
-	uint64_t late_ns = __atomic_load_n(&gp_kfd_debugger_late_ns, __ATOMIC_RELAXED);
-
-	for (const struct debugger_target *target = debugger->targets; target; target = target->next)
-		if (target->gone && target->pid == pid &&
-		    (!target->lane.since_ns || gp_clock_ns() - target->lane.since_ns < late_ns))
+	for (struct debugger_target *target = debugger->targets; target; target = target->next)
+		if (target->gone && target->pid == pid && !gp_worker_is_late_locked(debugger->worker, &target->lane))
 			return true;
 	return false;
 }

@@ -12,9 +12,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/fds.h"
+#include "agent/sys.h"
 #include "agent/nvidia/nvidia.h"
 
 #define CLIENT 0x5c000001u
@@ -26,10 +28,27 @@ static uint32_t rm_status, slices;
 static uint32_t rm_count; /* RM counts: how often the channel is disabled now */
 static char folder[64], path[96];
 
+static void (*racing)(int fd, bool is_taken); /* what another thread does when a group is made, before and after the
+					       * agent has duplicated the file */
+static uint32_t closing;
+
+long __real_gp_sys_call(long number, const long arguments[6]);
+long __wrap_gp_sys_call(long number, const long arguments[6]);
+long __wrap_gp_sys_call(long number, const long arguments[6])
+{
+	long r = __real_gp_sys_call(number, arguments);
+
+	if (racing && number == SYS_fcntl && arguments[1] == F_DUPFD_CLOEXEC && r >= 0)
+		racing((int)arguments[0], true);
+	return r;
+}
+
 int __wrap_gp_next_ioctl(int fd, unsigned long request, void *arg);
 int __wrap_gp_next_ioctl(int fd, unsigned long request, void *arg)
 {
-	(void)fd;
+	if (racing && (request & 0xffu) == GP_RM_ALLOC &&
+	    ((const struct gp_rm_alloc *)arg)->class_id == GP_RM_CLASS_GROUP)
+		racing(fd, false);
 	if ((request & 0xffu) == GP_RM_ALLOC)
 		((struct gp_rm_alloc *)arg)->status = rm_status;
 	return 0;
@@ -306,6 +325,73 @@ static void test_short_end(void **state)
 	assert_int_equal(gp_nvidia.lost_files, 0);
 }
 
+/* Another thread closes the file while the agent duplicates it. It has looked for the agent's duplicate before there
+ * was one, and its close is slow. */
+static void race_slow(int fd, bool is_taken)
+{
+	if (!is_taken)
+		closing = gp_nvidia_file_closes((unsigned)fd, (unsigned)fd);
+}
+
+static void test_closed_slowly(void **state)
+{
+	(void)state;
+	racing = race_slow;
+	make_context();
+	racing = NULL;
+	syscall(SYS_close, ctl); /* close() is the agent's here */
+	gp_nvidia_file_closed(closing);
+	gp_nvidia_files_tidy();
+	assert_int_equal(gp_slot_limit(), 0);
+}
+
+/* Its close is done when the agent has a duplicate and has not noted it. */
+static void race_fast(int fd, bool is_taken)
+{
+	if (!is_taken || fd != ctl)
+		return;
+	closing = gp_nvidia_file_closes((unsigned)fd, (unsigned)fd);
+	syscall(SYS_close, fd);
+	gp_nvidia_file_closed(closing);
+	racing = NULL;
+}
+
+static void test_closed_fast(void **state)
+{
+	(void)state;
+	racing = race_fast;
+	make_context();
+	gp_nvidia_files_tidy();
+	assert_int_equal(gp_slot_limit(), 0);
+}
+
+/* The number is another file's before the agent duplicates it: the agent does not hold that one open. */
+static void race_other(int fd, bool is_taken)
+{
+	int pipes[2];
+
+	if (is_taken)
+		return;
+	racing = NULL;
+	assert_int_equal(pipe2(pipes, O_NONBLOCK | O_CLOEXEC), 0);
+	assert_int_equal(dup2(pipes[1], fd), fd);
+	close(pipes[1]);
+	closing = (uint32_t)pipes[0];
+}
+
+static void test_another_file(void **state)
+{
+	char byte;
+
+	(void)state;
+	racing = race_other;
+	make_context();
+	close(ctl);
+	assert_int_equal(read((int)closing, &byte, 1), 0); /* nobody has its other end */
+	close((int)closing);
+	gp_nvidia_client_gone(CLIENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,6 +405,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_closed_twice, begin, end),
 		cmocka_unit_test_setup_teardown(test_short, begin, end),
 		cmocka_unit_test_setup_teardown(test_short_end, begin, end),
+		cmocka_unit_test_setup_teardown(test_closed_slowly, begin, end),
+		cmocka_unit_test_setup_teardown(test_closed_fast, begin, end),
+		cmocka_unit_test_setup_teardown(test_another_file, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

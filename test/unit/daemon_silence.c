@@ -94,6 +94,36 @@ static void give_up(void)
 	wait_gate(&stuck, GP_GATE_QUARANTINED);
 }
 
+/* The daemon stands still for a minute, and a few times for less than an answer may take: nobody is late for that. Once
+ * it runs, the same client is given up on after the time that it has. */
+static void test_daemon_stood_still(void **state)
+{
+	const struct gp_queue_entry *queue = world_queue(&world, &stuck, 0);
+
+	(void)state;
+	stuck.silent = true;
+	agent_doorbell(&world, &urgent, 0, 1);
+	settle();
+	assert_true(queue->is_ordered);
+	for (int i = 0; i < 5; i++) {
+		assert_in_range(world.daemon.core.pulse.at_ns, 1, gp_now_ns() + 125000000ull);
+		world_wait(&world, 900);
+		settle();
+	}
+	world_wait(&world, 60000);
+	settle();
+	assert_true(queue->client->answers);
+	assert_int_equal(world_gate(&world, &stuck, 0), GP_GATE_CLOSING);
+	stuck.silent = false;
+	agent_answer(&world, &stuck);
+	assert_int_equal(world_gate(&world, &stuck, 0), GP_GATE_CLOSED);
+	give_up();
+	assert_false(queue->client->answers);
+	for (int i = 0; i < 20; i++)
+		world_wait(&world, 20);
+	assert_int_equal(world.daemon.core.pulse.at_ns, 0); /* nobody is waited for any more */
+}
+
 /* Given up on, and answers: how long it stays in quarantine, of the daemon's time. */
 static uint64_t stay_ns(void)
 {
@@ -448,6 +478,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_is_given_up_on, begin, end),
+		cmocka_unit_test_setup_teardown(test_daemon_stood_still, begin, end),
 		cmocka_unit_test_setup_teardown(test_comes_back, begin, end),
 		cmocka_unit_test_setup_teardown(test_again_and_again, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_way_round, begin, end),

@@ -150,6 +150,34 @@ static void test_one_user(void **state)
 	assert_true(gp_worker_stop(worker, HOUR_NS));
 }
 
+/* A time in which the whole process stood still counts for no call. One that began after it, and before anybody knew of
+ * it, is timed from when it is looked at. */
+static void test_paused(void **state)
+{
+	struct lane before = { .holds = true }, after = { .holds = true };
+	struct gp_worker *worker = gp_worker_create(&plain);
+
+	(void)state;
+	__atomic_store_n(&clock_ns, 100000, __ATOMIC_SEQ_CST);
+	gp_worker_give(worker, &before.base, NULL);
+	wait_for(&began, 1);
+	__atomic_store_n(&clock_ns, 160500, __ATOMIC_SEQ_CST);
+	gp_worker_give(worker, &after.base, NULL);
+	wait_for(&began, 1);
+	gp_worker_paused(60000);
+	assert_int_equal(gp_worker_late(worker, 0), 0);
+	gp_worker_lock(worker);
+	assert_null(gp_worker_leave_locked(worker, NULL));
+	gp_worker_unlock(worker);
+	__atomic_store_n(&clock_ns, 161000, __ATOMIC_SEQ_CST);
+	assert_int_equal(gp_worker_late(worker, 0), 1); /* it ran for as long as it may */
+	__atomic_store_n(&clock_ns, 161500, __ATOMIC_SEQ_CST);
+	assert_int_equal(gp_worker_late(worker, 0), 2);
+	for (int i = 0; i < 2; i++)
+		sem_post(&let_go);
+	assert_true(gp_worker_stop(worker, HOUR_NS));
+}
+
 /* What is left does not come back to its giver; what waits of the same user can be taken back. */
 static void test_left(void **state)
 {
@@ -260,7 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_order, begin), cmocka_unit_test_setup(test_one_user, begin),
 		cmocka_unit_test_setup(test_left, begin),  cmocka_unit_test_setup(test_back, begin),
-		cmocka_unit_test_setup(test_end, begin),
+		cmocka_unit_test_setup(test_end, begin),   cmocka_unit_test_setup(test_paused, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Owns the time in which the daemon stood still: it was stopped (SIGSTOP, a debugger), or the machine did not run it.
+ * The clock goes on meanwhile, but the daemon's own threads and perhaps the programs do not: nobody is late because of
+ * such a time. So it is missing in the core's time, and no call into a driver counts as hanging for it.
+ *
+ * The decision thread finds it between two looks at the clock, unless it sleeps. A sleep ends when the loop's timer is
+ * due. While orders are under way the pulse lets no sleep be long.
+ */
+#include "daemon/daemon.h"
+#include "lib/worker.h"
+
+#define PAUSE_PART \
+	8u /* of answer_timeout: a shorter time counts; chosen, so that an order is overdue after a few looks */
+
+/* Only the decision thread's, of which a process has one. */
+static uint64_t pause_seen_ns, pause_sum_ns;
+
+static uint64_t pause_part_ns(const struct gp_daemon *daemon)
+{
+	return daemon->config.answer_ns / PAUSE_PART;
+}
+
+static void pause_look(const struct gp_daemon *daemon, uint64_t now_ns)
+{
+	uint64_t gap_ns = now_ns - pause_seen_ns;
+
+	if (pause_seen_ns && gap_ns > pause_part_ns(daemon)) {
+		pause_sum_ns += gap_ns;
+		gp_worker_paused(gap_ns);
+	}
+	pause_seen_ns = now_ns;
+}
+
+void gp_pause_slept(const struct gp_daemon *daemon)
+{
+	uint64_t now_ns = gp_now_ns(), due_ns = daemon->loop.armed_ns;
+
+	pause_seen_ns = due_ns && due_ns < now_ns ? due_ns : now_ns;
+	pause_look(daemon, now_ns);
+}
+
+uint64_t gp_running_ns(const struct gp_daemon *daemon)
+{
+	uint64_t now_ns = gp_now_ns();
+
+	pause_look(daemon, now_ns);
+	return now_ns - pause_sum_ns;
+}
+
+uint64_t gp_running_at_ns(uint64_t running_ns)
+{
+	return running_ns + pause_sum_ns;
+}
+
+void gp_pause_ordered(struct gp_daemon *daemon)
+{
+	gp_timer_sooner(daemon, &daemon->core.pulse, gp_now_ns() + pause_part_ns(daemon));
+}
+
+/* Orders that the core gave up do not count: their clients may never answer. */
+void gp_pause_pulse(struct gp_daemon *daemon, uint64_t now_ns)
+{
+	(void)now_ns;
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		for (const struct gp_queue_entry *q = daemon->devices[i].queues; q; q = q->device_next)
+			if (q->is_ordered && q->plan_seq && q->plan_seq == q->order_seq) {
+				gp_pause_ordered(daemon);
+				return;
+			}
+}
