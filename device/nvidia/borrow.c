@@ -334,10 +334,11 @@ static void borrow_run(void *context, struct gp_lane *lane, struct gp_worker_job
 	case GP_NVIDIA_JOB_GROUP: borrow_group_job(gpu, job); break;
 	case GP_NVIDIA_JOB_REMOVE:
 		at = borrow_find(gpu, job->tag, job->slot);
-		/* The agent opened the group before it sent QUEUE_REMOVE, but perhaps before this thread's last close.
-		 * If the group has ended, opening it does no harm. */
+		/* The agent opened the group and restored its slice before it sent QUEUE_REMOVE, but perhaps before
+		 * this thread's last call. The group may live on as another queue. If it has ended, these calls do no
+		 * harm. */
 		if (*at)
-			gp_nvidia_group_open(*at);
+			gp_nvidia_group_restore(*at);
 		if (*at)
 			borrow_drop(at);
 		break;

@@ -196,7 +196,7 @@ static int group_enable(struct gp_borrow_group *group, uint64_t channels)
 	return r;
 }
 
-void gp_nvidia_group_open(struct gp_borrow_group *group)
+static void group_open(struct gp_borrow_group *group)
 {
 	if ((group->closed || group->disabled || group->left_count) && !group_enable(group, group_all(group)))
 		group->closed = false;
@@ -240,7 +240,7 @@ static int group_call_one(struct gp_borrow_group *group, bool open)
 	}
 	r = group_call(&group, 1, false);
 	if (r)
-		gp_nvidia_group_open(group);
+		group_open(group);
 	return r;
 }
 
@@ -290,7 +290,7 @@ int gp_nvidia_group_follow(struct gp_borrow_group *group, const struct gp_borrow
 	group->disabled = group_all(group);
 	r = group_control(group, &params);
 	if (r)
-		gp_nvidia_group_open(group);
+		group_open(group);
 	return r;
 }
 
@@ -358,5 +358,5 @@ void gp_nvidia_group_restore(struct gp_borrow_group *group)
 {
 	if (group->is_short)
 		gp_nvidia_group_slice(group, 0);
-	gp_nvidia_group_open(group);
+	group_open(group);
 }

@@ -45,8 +45,6 @@ int gp_nvidia_group_follow(struct gp_borrow_group *group, const struct gp_borrow
 void gp_nvidia_groups_change(struct gp_borrow_group *const *groups, uint32_t count, bool open, int *results);
 int gp_nvidia_group_slice(struct gp_borrow_group *group, uint64_t slice_us); /* 0: the application's */
 int gp_nvidia_group_saves(const struct gp_borrow_group *group, uint32_t *ret_saves);
-/* Opens the group of a queue that ends, as far as RM allows. */
-void gp_nvidia_group_open(struct gp_borrow_group *group);
 /* Opens the group and restores its slice, as far as RM allows. */
 void gp_nvidia_group_restore(struct gp_borrow_group *group);
 

@@ -171,7 +171,7 @@ class Service:
         try:
             request = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
             tokens = [zlib.crc32(word.encode()) for word in request["text"].split()] or [0]
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             start_response("400 Bad Request", [("Content-Type", "text/plain")])
             return [b'send {"text": "..."}\n']
         with self.lock:
@@ -204,7 +204,10 @@ class Bench:
             arguments.ahead_us,
             when=lambda environ: self.is_hinting and environ["PATH_INFO"] == "/generate",
         )
-        self.server = wsgiref.simple_server.make_server("127.0.0.1", arguments.port, self.arrived, Server, Handler)
+        try:
+            self.server = wsgiref.simple_server.make_server("127.0.0.1", arguments.port, self.arrived, Server, Handler)
+        except OSError as error:
+            sys.exit("serve_http.py: port %d cannot be had: %s" % (arguments.port, error.strerror))
         self.port = self.server.server_port
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         for _ in range(WARM):
@@ -343,7 +346,12 @@ def parse():
     else:
         parser.set_defaults(phases=[])
         parser.add_argument("--small", action="store_true", help="on the CPU")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if not 0 <= arguments.port <= 65535:
+        parser.error("--port is 0 to 65535")
+    if not 0 <= arguments.ahead_us <= 3600e6:
+        parser.error("--ahead-us is 0 to an hour")
+    return arguments
 
 
 def main():

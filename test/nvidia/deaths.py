@@ -24,7 +24,7 @@ ORDERS = [
 ]
 
 
-def starts_case(_: Machine) -> None:
+def starts_case(_):
     """Programs start beside others, in every order: all of them get through. No channel is ever disabled twice, and when the daemon is killed all are open."""
     for what, config, there, groups in ORDERS:
         for keeps in (0, 1):
@@ -54,7 +54,7 @@ def starts_case(_: Machine) -> None:
                 machine.end()
 
 
-def guard_case(machine: Machine) -> None:
+def guard_case(machine):
     """The agent's guard ends, unnoticed: it is replaced with the next order. Then its thread ends: the new guard opens the gates and takes over."""
     machine.config = "[policy]\nturn = 5ms\n"
     machine.start()
@@ -77,7 +77,7 @@ def guard_case(machine: Machine) -> None:
     until(lambda: all(c.is_whole() for c in batch), "given back")
 
 
-def left_case(machine: Machine) -> None:
+def left_case(machine):
     """The first thread of a program ends while its gate is closed, the others go on: turns go on, and contexts that it
     makes from then on are scheduled by the same means, as are those of a program that has left before its first."""
     kernel = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
@@ -160,61 +160,123 @@ class Host:
         return max(agent, default=0.0) + sum(daemon) + max(host, default=0.0)
 
 
+SHAPES = ("plain", "early", "wide", "two at once", "other forms", "pair", "idle")
+SHAPES_ALONE = ("plain", "early", "other forms")
+
+
 class Crowd:
-    """A daemon and programs that always have work, killed and stopped at random. Those that are left go on, whoever was killed."""
+    """A daemon and programs of several shapes that always have work, killed and stopped at random. Those that are left go on, whoever was killed."""
 
     def __init__(self, machine, rng):
         self.machine, self.rng = machine, rng
-        self.counts, self.waited, self.late, self.host = {}, 0, 0.0, Host()
+        self.counts, self.waited, self.waited_for, self.late, self.host = {}, 0, "nothing", 0.0, Host()
         self.clients = []
-        machine.start()
-        for priority in (80, 20, 20, 20):
-            self.add(priority)
+        late = rng.random() < 0.5
+        if not late:
+            machine.start()
+        self.add(*(self.begun(priority) for priority in (80, 20, 20, 20)))
+        if late:
+            machine.start()
 
-    def add(self, priority: int) -> None:
-        client = Client(self.machine, priority, starts=True)
-        client.priority, client.heirs = priority, 0
-        until(client.is_ready, "a program starts")
-        require(client.process.stdout.readline().decode().strip() == "ok 0", "it has started")
-        client.group = client.ask("group 0").removeprefix("ok ")
-        require(client.ask("busy 0") == "ok 0", "it works")
-        self.host.ask(self.machine, client)
-        self.clients.append(client)
+    def begun(self, priority):
+        """A program that starts, of any shape. An urgent one works, or nobody would be held out."""
+        shape = self.rng.choice(SHAPES[:-1] if priority == 80 else SHAPES)
+        client = Client(self.machine, priority, starts="early" if shape == "early" else None, shape=shape)
+        client.priority, client.shape, client.heirs, client.grown = priority, shape, 0, 0
+        return client
 
-    def done(self, client: Client) -> int:
-        return int(client.ask("done").removeprefix("ok "))
+    def add(self, *clients):
+        """All of them get ready, and work from then on."""
+        for client in clients:
+            until(client.is_ready, f"a program starts: {client.shape}, {client.priority}")
+            count = 2 if client.shape in ("wide", "two at once") else 1
+            require(
+                client.process.stdout.readline().decode().strip() == f"ok {client.starts_as}",
+                f"it has started: {client.shape}",
+            )
+            client.contexts = range(count)
+            client.groups = [client.ask(f"group {number}").removeprefix("ok ") for number in client.contexts]
+            client.group = client.groups[0]
+            if client.shape == "idle":
+                client.contexts = ()
+            for number in client.contexts:
+                require(client.ask(f"busy {number}") == "ok 0", "it works")
+            if client.shape == "pair" and self.clients:
+                other = self.rng.choice(self.clients)
+                memory = [other.ask(word).removeprefix("ok ") for word in ("client", "memory 0")]
+                require(client.ask("open " + " ".join(memory)).startswith("ok"), "they share memory")
+            self.host.ask(self.machine, client)
+            self.clients.append(client)
 
-    def settle(self, what: str) -> None:
-        """Everybody who is left has gone on since."""
+    def done(self, client):
+        return [int(client.ask(f"done {number}").removeprefix("ok ")) for number in client.contexts]
+
+    def has_gone_on(self, client, before):
+        return all(now > then for now, then in zip(self.done(client), before))
+
+    def settle(self, what):
+        """Everybody who is left has gone on since, with each of his contexts."""
         before = {client: self.done(client) for client in self.clients}
-        until(lambda: all(self.done(client) > before[client] for client in self.clients), f"all go on after {what}")
+        until(
+            lambda: all(self.has_gone_on(client, before[client]) for client in self.clients), f"all go on after {what}"
+        )
         for client in self.clients:
-            waited = int(client.ask("waited").removeprefix("ok "))
-            self.waited = max(self.waited, waited)
-            self.late = max(self.late, waited - self.host.ask(self.machine, client))
+            host = self.host.ask(self.machine, client)
+            for number in client.contexts:
+                waited = int(client.ask(f"waited {number}").removeprefix("ok "))
+                # Gangs wait for all of their members to be allowed to open.
+                if waited - host > self.late and client.shape in SHAPES_ALONE:
+                    self.waited, self.waited_for = waited, f"{what}, by {client.shape}, {client.priority}"
+                    self.late = waited - host
 
-    def pause(self, most: float) -> None:
+    def groups(self):
+        groups = self.machine.groups()
+        return [groups[group] for client in self.clients for group in client.groups]
+
+    def is_open(self):
+        return all(group["disabled"] == 0 for group in self.groups())
+
+    def is_whole(self):
+        return all(group["disabled"] == 0 and group["slice"] == LONG for group in self.groups())
+
+    def halt(self, clients):
+        for client in clients:
+            for number in client.contexts:
+                require(client.ask(f"halt {number}") == "ok 1", "each kernel ran once")
+            client.contexts = ()
+
+    def pause(self, most):
         time.sleep(self.rng.random() * most)
 
     # What happens.
 
-    def daemon_killed(self) -> None:
+    def daemon_killed(self):
         self.machine.daemon.kill()
         self.machine.daemon.wait(WAIT_S)
         self.pause(0.3)
         self.machine.start()
 
-    def daemon_ended(self) -> None:
+    def daemon_ended(self):
         self.machine.daemon.terminate()
         require(self.machine.daemon.wait(WAIT_S) == 0, "the daemon ends well")
         self.machine.start()
 
-    def daemon_stopped(self) -> None:
+    def daemon_stopped(self):
         self.machine.daemon.send_signal(signal.SIGSTOP)
         self.pause(0.8)
         self.machine.daemon.send_signal(signal.SIGCONT)
 
-    def daemon_killed_starting(self) -> None:
+    def daemon_absent(self):
+        """Programs start while there is none, and while it starts."""
+        self.machine.daemon.kill()
+        self.machine.daemon.wait(WAIT_S)
+        first = self.begun(20)
+        self.pause(0.1)
+        self.machine.start(wait=False)
+        self.exchange(first, self.begun(20))
+        until(self.machine.answers, "the daemon answers")
+
+    def daemon_killed_starting(self):
         """It is killed again before it answers."""
         self.machine.daemon.kill()
         self.machine.daemon.wait(WAIT_S)
@@ -222,25 +284,57 @@ class Crowd:
         self.pause(0.05)
         self.daemon_killed()
 
-    def program_killed(self) -> None:
-        client = self.clients.pop(self.rng.randrange(len(self.clients)))
+    def remove(self, client):
+        self.clients.remove(client)
         client.end(signal.SIGKILL)
         self.machine.clients.remove(client)
-        self.add(client.priority)
 
-    def program_killed_starting(self) -> None:
-        client = Client(self.machine, self.rng.choice((20, 50, 80)), starts=True)
+    def exchange(self, *clients):
+        """These start while as many are killed."""
+        for client in clients:
+            self.remove(self.rng.choice([c for c in self.clients if c.priority == client.priority]))
+        self.add(*clients)
+
+    def program_killed(self):
+        client = self.rng.choice(self.clients)
+        self.remove(client)
+        self.add(self.begun(client.priority))
+
+    def programs_started(self):
+        """Several at once."""
+        self.exchange(*(self.begun(priority) for priority in self.rng.choice([(80, 20), (20, 20), (20, 80, 20)])))
+
+    def program_killed_starting(self):
+        client = self.begun(self.rng.choice((20, 50, 80)))
         self.pause(0.2)
         client.end(signal.SIGKILL)
         self.machine.clients.remove(client)
 
-    def program_stopped(self) -> None:
+    def program_grown(self):
+        """Channels come to a group while it works, and the group is scheduled again."""
+        client = self.rng.choice(self.clients)
+        for _ in range(self.rng.randrange(1, 4)):
+            client.grown += 1
+            if client.grown <= 40:
+                require(client.ask("member 0") == "ok 1", "a channel")
+            self.pause(0.02)
+            require(client.ask("schedule 0") == "ok 0", "it is scheduled")
+
+    def program_forked(self):
+        """A child that ends, makes a context, becomes another program, or outlives its parent with its files."""
+        client, way = self.rng.choice(self.clients), self.rng.randrange(4)
+        require(client.ask(f"fork {way}") == "ok 0", f"a child, {way}")
+        if way == 3:
+            self.remove(client)
+            self.add(self.begun(client.priority))
+
+    def program_stopped(self):
         client = self.rng.choice(self.clients)
         client.process.send_signal(signal.SIGSTOP)
         self.pause(0.5)
         client.process.send_signal(signal.SIGCONT)
 
-    def thread_ended(self) -> None:
+    def thread_ended(self):
         """After the third there is no heir: then the program is replaced as well."""
         client = self.rng.choice(self.clients)
         if client.heirs < 3 and client.thread("gpreempt-agent"):
@@ -249,58 +343,71 @@ class Crowd:
         else:
             self.program_killed()
 
-    def guard_ended(self) -> None:
+    def guard_ended(self):
         client = self.rng.choice(self.clients)
         if client.thread("gpreempt-guard"):
             end_thread(client, "gpreempt-guard")
 
-    def one(self) -> None:
+    def one(self):
         event = self.rng.choice(
             [
                 self.daemon_killed,
                 self.daemon_ended,
                 self.daemon_stopped,
+                self.daemon_absent,
                 self.daemon_killed_starting,
                 self.program_killed,
+                self.programs_started,
                 self.program_killed_starting,
+                self.program_grown,
+                self.program_forked,
                 self.program_stopped,
                 self.thread_ended,
                 self.guard_ended,
             ]
         )
-        self.pause(0.15)
+        self.pause(self.rng.choice((0.15, 0.15, 1.5)))  # gates are closed about a second after a start
         event()
         self.counts[event.__name__] = self.counts.get(event.__name__, 0) + 1
         self.settle(event.__name__)
 
 
-def kills_case(_: Machine) -> None:
-    """Everybody is killed and stopped at random: daemon, programs, threads of the agent, while they start as well. Survivors go on and run each kernel once;
-    at the end all is open and long, and nothing was ever disabled twice. KILLS: how many (a few unless told); then nothing may be closed for longer than two leases.
+def kills_case(_):
+    """Programs of several shapes start in any order, and everybody is killed and stopped at random: daemon, programs, threads of the agent, while they start as well.
+    Survivors go on and run each kernel once; nothing was ever disabled twice; once nothing urgent has work all is open, and after the daemon's death all is open and long.
+    KILLS: how many (a few unless told); then the driver is quick, and nothing may be closed for longer than two leases, beside what the host took from agent and daemon.
     """
     seed = int(os.environ.get("SEED") or 1)
     print(f"seed {seed}", flush=True)
-    machine = Machine(config="[policy]\nturn = 10ms\nage_window = 20ms\n")
-    machine.lease = f"{LEASE_MS}ms"
+    rng = random.Random(seed)
+    protect, slow_us = rng.choice(("latency", "balanced", "throughput")), rng.choice((0, 0, 2000))
+    slow_us = 0 if KILLS else slow_us
+    machine = Machine(config=f"[policy]\nturn = 10ms\nage_window = 20ms\nprotect = {protect}\n")
+    machine.lease, machine.rest = f"{LEASE_MS}ms", "300ms"
+    machine.look("keeps", rng.randrange(2))
+    machine.look("slow", slow_us)
     try:
-        crowd = Crowd(machine, random.Random(seed))
+        crowd = Crowd(machine, rng)
         for number in range(KILLS or 9):
             crowd.one()
             if number % 50 == 49:
                 print(f"{number + 1} of {KILLS}; waited {crowd.waited} ms at most", flush=True)
+        crowd.halt([client for client in crowd.clients if client.priority > 20])
+        until(crowd.is_open, "nothing urgent has work: all are open")  # slices wait for somebody who would gain
+        crowd.settle("that")
         machine.daemon.kill()
         machine.daemon.wait(WAIT_S)
-        until(lambda: all(c.is_whole() for c in crowd.clients), "all are open and long")
-        require(all(client.ask("halt") == "ok 1" for client in crowd.clients), "each kernel ran once")
+        until(crowd.is_whole, "all are open and long")
+        crowd.halt(crowd.clients)
         most = machine.look("show")["disabled_most"]
         print(
-            f"{MECHANISM}, seed {seed}: {sum(crowd.counts.values())} kills, {crowd.counts}; {crowd.waited} ms closed at most, {crowd.late:.0f} without what the host took; a channel disabled {most} times at most",
+            f"{MECHANISM}, seed {seed}: {sum(crowd.counts.values())} kills, {crowd.counts}; {crowd.waited} ms closed at most, {crowd.late:.0f} without what the host took ({crowd.waited_for}); a channel disabled {most} times at most",
             flush=True,
         )
         require(most <= 1, "a channel was disabled twice")
         require(
             not KILLS or crowd.late <= 2 * LEASE_MS,
-            f"a program was held out for {crowd.late:.0f} ms, beside what the host took from agent and daemon",
+            f"a program was held out for {crowd.late:.0f} ms, beside what the host took from agent and daemon: {crowd.waited_for}",
         )
     except Exception:
         print(machine.log.read_text(), file=sys.stderr)

@@ -3,10 +3,23 @@
 #include "test/nvidia/fake_rm.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* Other fakes on this machine number their files alike: one is told from the others by its inode. */
+static bool opens_is_ours(const char *path)
+{
+	struct stat ours, other;
+	char own[4200];
+
+	snprintf(own, sizeof(own), "%s/nvidiactl", getenv(FAKE_RM_ENV));
+	return !stat(own, &ours) && !stat(path, &other) && other.st_dev == ours.st_dev && other.st_ino == ours.st_ino;
+}
 
 /* The number in the position of a descriptor of that process; 0: none of nvidiactl's. */
 static uint32_t opens_file_of(const char *pid, const char *fd)
@@ -18,7 +31,7 @@ static uint32_t opens_file_of(const char *pid, const char *fd)
 
 	snprintf(path, sizeof(path), "/proc/%s/fd/%s", pid, fd);
 	length = readlink(path, text, sizeof(text) - 1u);
-	if (length < 10 || strcmp(text + length - 10, "/nvidiactl") != 0)
+	if (length < 10 || strcmp(text + length - 10, "/nvidiactl") != 0 || !opens_is_ours(path))
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%s/fdinfo/%s", pid, fd);
 	info = open(path, O_RDONLY | O_CLOEXEC);

@@ -439,6 +439,8 @@ static int fake_answer(struct fake_rm_call *call, void *data, uint32_t file)
 
 	fake_wait_teardown();
 	fake_lock();
+	if (rm->slow_us && call->number == GP_RM_CONTROL)
+		usleep(1u + rm->call_count * 2654435761u % rm->slow_us); /* spread, not random */
 	rule = fake_rule(call->command);
 	while (rule.how == FAKE_RM_HANG && (!rule.value || rule.value == (uint32_t)getpid())) {
 		__atomic_store_n(&rm->hanging, 1, __ATOMIC_RELEASE);

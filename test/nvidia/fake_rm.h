@@ -68,6 +68,7 @@ struct fake_rm_state {
 	uint32_t saves_step;     /* so many more each time somebody asks */
 	uint32_t teardown_ms;    /* how long the last close of a client's file takes */
 	uint32_t teardown_locks; /* calls of others wait for it */
+	uint32_t slow_us;        /* a control takes up to so long, and calls of others wait for it */
 	uint64_t busy_until_ns;  /* until then it takes; CLOCK_MONOTONIC */
 	uint32_t teardowns;
 	uint32_t hanging;    /* calls that are not answered because of a rule */

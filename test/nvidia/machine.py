@@ -111,7 +111,7 @@ class Machine:
 class Client:
     """A program with one context, on the first GPU or another; priority as `gpreempt run` gives it."""
 
-    def __init__(self, machine, priority, gpu=0, starts=False, more=(), leaves=False):
+    def __init__(self, machine, priority, gpu=0, starts=False, more=(), leaves=False, shape=None):
         self.machine = machine
         environment = dict(
             os.environ,
@@ -127,10 +127,28 @@ class Client:
             require(self.ask("leave") == "ok 0", "its first thread ends")
         if starts == "early":
             require(self.ask("early 1") == "ok 1", "the daemon hears of its group from the first channel on")
-        if starts:
+        if shape:
+            self.start_as(shape)
+        elif starts:
             self.say(f"start {PIECES}")
         else:
             self.group = self.context(gpu)
+
+    def start_as(self, shape: str) -> None:
+        """Begins to set itself up: one context; two, one after the other or each in a thread of its own; or one that never launches anything."""
+        self.starts_as = 0
+        if shape == "other forms":
+            require([self.ask("xfer 1"), self.ask("rights 1")] == ["ok 1"] * 2, "other forms of the calls")
+        if shape == "wide":
+            require(self.ask("context 0") == "ok 0", "a first context")
+            self.starts_as = 1
+        if shape == "two at once":
+            self.starts_as = 2
+            self.say(f"starts 2 {PIECES}")
+        elif shape == "idle":
+            self.say("context 0")
+        else:
+            self.say(f"start {PIECES}")
 
     def context(self, gpu: int, number: int = 0) -> str:
         """A context, and its group."""

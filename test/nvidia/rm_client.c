@@ -15,21 +15,14 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#include "test/nvidia/fake_gpu.h"
 #include "test/nvidia/fake_rm.h"
+#include "test/nvidia/rm_client.h"
 
-#define CONTEXTS 64u
-
-struct context {
-	uint32_t device, subdevice, group, copy_group, channels[80], channel_count, compute, memory_handle;
-	struct fake_gpu gpu;
-};
-static int ctl = -1;
-static uint32_t client;
-static struct context contexts[CONTEXTS];
-static uint32_t context_count;
+int ctl = -1;
+uint32_t client;
+struct context contexts[CONTEXTS];
+uint32_t context_count;
 static bool use_xfer, use_rights, use_dup, use_early;
 
 static int rm_ioctl(uint32_t number, void *args, uint32_t size)
@@ -74,7 +67,7 @@ static uint32_t rm_rename(uint32_t old_parent, uint32_t old, uint32_t parent)
 	return !old_parent || rm_free(old_parent, old) == GP_RM_OK ? args.object : 0;
 }
 
-static uint32_t rm_control(uint32_t object, uint32_t command, void *params, uint32_t size)
+uint32_t rm_control(uint32_t object, uint32_t command, void *params, uint32_t size)
 {
 	struct gp_rm_control args = { client, object, command, 0, (uintptr_t)params, size, 0x77 };
 
@@ -125,7 +118,7 @@ static long memory_carry(pid_t pid, int number)
 	return params.fd;
 }
 
-static bool client_open(void)
+bool client_open(void)
 {
 	char path[4200];
 
@@ -209,111 +202,14 @@ static int context_make(struct context *context, uint32_t gpu)
 	return context->compute ? 0 : -1;
 }
 
-static int context_open(uint32_t gpu)
+int context_open(uint32_t gpu)
 {
+	uint32_t number;
+
 	if (ctl < 0 && !client_open())
 		return -1;
-	return context_make(&contexts[context_count], gpu) < 0 ? -1 : (int)context_count++;
-}
-
-/* The fake's own state: what the hardware was told. */
-static const struct fake_rm_state *hardware(void)
-{
-	static const struct fake_rm_state *state;
-	char path[4200];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/" FAKE_RM_STATE, getenv(FAKE_RM_ENV));
-	fd = state ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		state = mmap(NULL, sizeof(*state), PROT_READ, MAP_SHARED, fd, 0);
-		close(fd);
-	}
-	return state == MAP_FAILED ? NULL : state;
-}
-
-static bool channel_runs(uint32_t channel)
-{
-	const struct fake_rm_state *state = hardware();
-
-	for (uint32_t i = 0; state && i < FAKE_RM_OBJECT_MAX; i++)
-		if (state->objects[i].used && state->objects[i].client == client && state->objects[i].handle == channel)
-			return state->objects[i].scheduled &&
-			       !__atomic_load_n(&state->objects[i].disabled, __ATOMIC_ACQUIRE);
-	return false;
-}
-
-/* A context as CUDA sets it up: small pieces of work on a channel, one after the other, calls on the driver in between.
- * Each runs when the hardware lets it. */
-static int context_start(uint32_t pieces)
-{
-	int number = context_open(0);
-	struct context *context = &contexts[number < 0 ? 0 : number];
-	uint64_t slice = 0;
-
-	for (uint32_t i = 0; number >= 0 && i < pieces; i++) {
-		fake_gpu_submit(&context->gpu, 1, i % 2u ? FAKE_GPU_KERNEL : FAKE_GPU_COMMANDS);
-		while (!channel_runs(context->channels[1]))
-			usleep(1000);
-		fake_gpu_take(&context->gpu, 1);
-		if (i % 2u)
-			fake_gpu_finish(&context->gpu, 1, i);
-		usleep(2000);
-		rm_control(context->group, GP_RM_SLICE_GET, &slice, sizeof(slice));
-	}
-	return number;
-}
-
-/* A thread that always has a kernel to run, one after the other, as the hardware lets it. */
-static struct {
-	pthread_t thread;
-	bool halting;
-	uint32_t first, done; /* the number of its first kernel; how many have run */
-	uint32_t looks, most; /* of 1 ms that one has waited for its channel; the longest wait */
-} busy;
-
-static void *busy_run(void *data)
-{
-	struct context *context = data;
-
-	while (!__atomic_load_n(&busy.halting, __ATOMIC_ACQUIRE)) {
-		fake_gpu_submit(&context->gpu, 1, FAKE_GPU_KERNEL);
-		for (busy.looks = 0; !channel_runs(context->channels[1]); usleep(1000))
-			if (++busy.looks > __atomic_load_n(&busy.most, __ATOMIC_RELAXED))
-				__atomic_store_n(&busy.most, busy.looks, __ATOMIC_RELAXED);
-		fake_gpu_take(&context->gpu, 1);
-		usleep(500);
-		fake_gpu_finish(&context->gpu, 1, busy.first + busy.done);
-		__atomic_fetch_add(&busy.done, 1, __ATOMIC_RELEASE);
-	}
-	return NULL;
-}
-
-/* Whether all that was put has run, once. */
-static bool busy_halt(const struct context *context)
-{
-	__atomic_store_n(&busy.halting, true, __ATOMIC_RELEASE);
-	pthread_join(busy.thread, NULL);
-	return context->gpu.put[1] == busy.first + busy.done && context->gpu.taken[1] == context->gpu.put[1];
-}
-
-/* A child has no context, and can make one of its own. */
-static int fork_child(bool makes_one)
-{
-	pid_t child = fork();
-	int status = -1;
-
-	if (child == 0) {
-		if (makes_one) {
-			ctl = -1;
-			context_count = 0;
-			memset(contexts, 0, sizeof(contexts));
-			_exit(context_open(0) < 0);
-		}
-		_exit(0);
-	}
-	waitpid(child, &status, 0);
-	return status;
+	number = __atomic_fetch_add(&context_count, 1, __ATOMIC_RELAXED);
+	return context_make(&contexts[number], gpu) < 0 ? -1 : (int)number;
 }
 
 /* Whatever the agent reads, the driver's answer is the one that counts. */
@@ -448,19 +344,12 @@ static long steal(int number)
 	return fd >= 0 && syscall(SYS_dup3, fd, number, O_CLOEXEC) == number && close(fd) == 0;
 }
 
-static void answer(long number)
+void answer(long number)
 {
 	printf("ok %ld\n", number);
 }
 
-/* One line of the test: what is done, and with what. */
-struct request {
-	const char *verb;
-	uint32_t a, b;
-	const char *what;
-};
-
-static bool request_is(const struct request *request, const char *verb)
+bool request_is(const struct request *request, const char *verb)
 {
 	return !strcmp(request->verb, verb);
 }
@@ -474,6 +363,8 @@ static bool context_request(const struct request *request)
 		answer(context_open(request->a));
 	else if (request_is(request, "start"))
 		answer(context_start(request->a));
+	else if (request_is(request, "starts") && request->a <= CONTEXTS)
+		answer(context_start_several(request->a, request->b));
 	else if (request_is(request, "group"))
 		answer(context->group);
 	else if (request_is(request, "client"))
@@ -538,25 +429,6 @@ static bool memory_request(const struct request *request)
 	return true;
 }
 
-static bool busy_request(const struct request *request)
-{
-	struct context *context = &contexts[request->a % CONTEXTS];
-
-	if (request_is(request, "busy")) {
-		busy.first = context->gpu.put[1];
-		answer(pthread_create(&busy.thread, NULL, busy_run, context));
-	} else if (request_is(request, "done")) {
-		answer(__atomic_load_n(&busy.done, __ATOMIC_ACQUIRE));
-	} else if (request_is(request, "waited")) { /* and from now on anew */
-		answer(__atomic_exchange_n(&busy.most, 0, __ATOMIC_RELAXED));
-	} else if (request_is(request, "halt")) {
-		answer(busy_halt(context));
-	} else {
-		return false;
-	}
-	return true;
-}
-
 /* Their a is context * 16 + channel. */
 static bool gpu_request(const struct request *request)
 {
@@ -593,6 +465,8 @@ static bool descriptor_request(const struct request *request)
 		answer(dup2(ctl, (int)a) == (int)a);
 	} else if (request_is(request, "steal")) { /* the same for another file, by a system call of its own */
 		answer(steal((int)a));
+	} else if (request_is(request, "drop")) { /* closes it by a system call of its own */
+		answer(syscall(SYS_close, a));
 	} else if (request_is(request, "end")) { /* all its descriptors, and nothing freed */
 		answer(close(ctl) | (a ? close_range(3, 60, 0) : 0));
 		ctl = -1;

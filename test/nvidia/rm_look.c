@@ -6,6 +6,7 @@
  *   rule HOW COMMAND VALUE COUNT what is answered instead of the truth (fake_rm.h)
  *   saves STEP                   so many more context saves each time somebody asks
  *   clear                        no rules
+ *   slow US                      a control takes up to so long
  *   teardown MS LOCKS            how long the last close of a client's file takes, and whether others' calls wait
  *   cilp MODE                    how kernels are stopped
  *   keeps 0|1                    whether scheduling leaves what is disabled disabled
@@ -112,6 +113,8 @@ int main(int count, char **words)
 	} else if (!strcmp(verb, "teardown") && count == 5) {
 		rm->teardown_ms = (uint32_t)strtoul(words[3], NULL, 0);
 		rm->teardown_locks = (uint32_t)strtoul(words[4], NULL, 0);
+	} else if (!strcmp(verb, "slow") && count == 4) {
+		rm->slow_us = (uint32_t)strtoul(words[3], NULL, 0);
 	} else if (!strcmp(verb, "clear")) {
 		for (uint32_t i = 0; i < FAKE_RM_RULE_MAX; i++)
 			__atomic_store_n(&rm->rules[i].how, FAKE_RM_NOT, __ATOMIC_RELEASE);

@@ -30,7 +30,7 @@ static char folder[64], path[96];
 static int file;
 
 /* The driver. */
-static uint64_t rm_slice_us;
+static uint64_t rm_slice_us, rm_set_us; /* what it says, and what it was set to last */
 static uint32_t rm_gpu;
 static uint32_t rm_pending;
 static uint32_t rm_disables, rm_count; /* RM counts: calls, and how often the channels are disabled now */
@@ -69,6 +69,7 @@ int ioctl(int fd, unsigned long request, ...)
 	control->status = control->client == CLIENT ? GP_RM_OK : GP_RM_ERR_CLIENT;
 	switch (control->command) {
 	case GP_RM_SLICE_GET: memcpy((void *)(uintptr_t)control->params, &rm_slice_us, 8); break;
+	case GP_RM_SLICE_SET: memcpy(&rm_set_us, (const void *)(uintptr_t)control->params, 8); break;
 	case GP_RM_GPU_ID:
 	case GP_RM_GROUP_INFO: memcpy((void *)(uintptr_t)control->params, &rm_gpu, 4); break;
 	case GP_RM_CTXSW_MODES: ((struct gp_rm_ctxsw_modes *)(uintptr_t)control->params)->compute = 2; break;
@@ -137,6 +138,14 @@ static int on_ungrouped(void *daemon, uint64_t tag, const struct gp_device_group
 	return 0;
 }
 
+static void on_sliced(void *daemon, uint64_t tag, const struct gp_device_slice *slice)
+{
+	(void)daemon;
+	(void)tag;
+	result_told = slice->result;
+	sem_post(&done);
+}
+
 static void on_failed(void *daemon, uint32_t gpu_id, const char *why)
 {
 	(void)daemon;
@@ -155,6 +164,7 @@ static void on_hangs(void *daemon, uint32_t gpu_id, bool hangs)
 }
 
 static const struct gp_device_host host = { .done = on_done,
+					    .sliced = on_sliced,
 					    .mechanism = on_mechanism,
 					    .failed = on_failed,
 					    .hangs = on_hangs,
@@ -340,6 +350,30 @@ static void test_orders_first(void **state)
 	order(2, 3, true);
 	sem_wait(&done);
 	assert_int_equal(result_told, 0);
+}
+
+/* The agent takes a queue back and announces its group as a new one, while the daemon closes and shortens the old one:
+ * nobody would give either back. */
+static void test_removed(void **state)
+{
+	const struct gp_device_slice slice = { .slot = 0, .generation = 3, .gpu_id = GPU, .slice_us = 1 };
+
+	(void)state;
+	lend(0, 1000);
+	sem_wait(&told);
+	order(1, 3, false);
+	sem_wait(&done);
+	assert_int_equal(gp_nvidia_borrow_slice(borrow, client.tag, &slice), 0);
+	sem_wait(&done);
+	assert_int_equal(result_told, 0);
+	assert_int_equal(rm_count, 1);
+	assert_int_equal(rm_set_us, 1);
+	gp_nvidia_borrow_remove(borrow, client.tag, GPU, 0);
+	order(2, 3, true);
+	sem_wait(&done);
+	assert_int_equal(result_told, -ESRCH);
+	assert_int_equal(rm_count, 0);
+	assert_int_equal(rm_set_us, 1000);
 }
 
 /* Emptying slots again and again is one thing to do for each of them. */
@@ -534,6 +568,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many, begin, end),
 		cmocka_unit_test_setup_teardown(test_orders_first, begin, end),
 		cmocka_unit_test_setup_teardown(test_ends_while_told, begin, end),
+		cmocka_unit_test_setup_teardown(test_removed, begin, end),
 		cmocka_unit_test_setup_teardown(test_removes, begin, end),
 		cmocka_unit_test_setup_teardown(test_forgets, begin, end),
 		cmocka_unit_test_setup_teardown(test_overtaken, begin, end),
