@@ -48,6 +48,17 @@ int gp_peer_send(struct gp_peer *peer, const void *message, size_t size, const i
 	return sent < 0 ? -errno : 0;
 }
 
+/* If the other end was closed with a message unread, the first call reports that instead of the packets that wait. */
+static ssize_t peer_peek(int fd, struct msghdr *packet)
+{
+	ssize_t size;
+
+	do {
+		size = recvmsg(fd, packet, MSG_DONTWAIT | MSG_PEEK);
+	} while (size < 0 && (errno == ECONNRESET || errno == EINTR));
+	return size;
+}
+
 /* Finds out whether the next packet carries descriptors. Receiving it would close them, and one may be the last of its
  * file, which can take long. Peeking takes nothing: there is no room for descriptors, so the kernel reports them by
  * MSG_CTRUNC. */
@@ -57,7 +68,7 @@ static int peer_look(int fd, bool *ret_files)
 	struct iovec part = { &byte, sizeof(byte) };
 	struct msghdr packet = { .msg_iov = &part, .msg_iovlen = 1 };
 
-	if (recvmsg(fd, &packet, MSG_DONTWAIT | MSG_PEEK) < 0)
+	if (peer_peek(fd, &packet) < 0)
 		return -errno;
 	*ret_files = packet.msg_flags & MSG_CTRUNC;
 	return 0;
@@ -74,7 +85,7 @@ static bool peer_has_packet(int fd, bool *ret_files)
 	struct msghdr packet = { .msg_control = &control, .msg_controllen = sizeof(control) };
 
 	*ret_files = false;
-	if (recvmsg(fd, &packet, MSG_DONTWAIT | MSG_PEEK) < 0 || !packet.msg_controllen)
+	if (peer_peek(fd, &packet) < 0 || !packet.msg_controllen)
 		return false;
 	*ret_files = packet.msg_flags & MSG_CTRUNC;
 	return true;

@@ -17,34 +17,19 @@
 #include <time.h>
 #include <unistd.h>
 #include <gpreempt/control.h>
+#include "test/attack/attack.h"
+#include "test/attack/shape.h"
 #include "test/attack/stolen.h"
 #include "test/unit/welcome.h"
 
 #define CLIENTS_MAX 4096u
 #define PINGS_MAX   100000u
 #define LATE_NS     190000000ull
-#define CHURN_NS    5000000ull
 #define GANG_NS     6000000000ull /* a rank that does not answer is stuck after a second or two */
 
-struct client {
-	int fd, doorbell_fd;
-	struct gp_page *page;
-	uint64_t answer_ns; /* when the order kept is to be answered; 0: none */
-	size_t size;
-	_Alignas(8) char order[GP_WIRE_SIZE_MAX];
-};
+struct attack attack;
 
-static struct {
-	const char *socket;
-	uint32_t gpu_id, count;
-	uint64_t end_ns;
-	struct client *clients;
-	uint32_t welcomed, refused, queues;
-	uint64_t sent, answered;
-	const char *gang; /* of those that come; NULL: none */
-} attack;
-
-static uint64_t now_ns(void)
+uint64_t attack_now_ns(void)
 {
 	struct timespec now;
 
@@ -52,7 +37,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
-static int dial(void)
+int attack_dial(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -65,7 +50,7 @@ static int dial(void)
 	return fd;
 }
 
-static bool say(int fd, const void *message, size_t size)
+bool attack_say(int fd, const void *message, size_t size)
 {
 	bool ok = send(fd, message, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size;
 
@@ -73,7 +58,7 @@ static bool say(int fd, const void *message, size_t size)
 	return ok;
 }
 
-static bool hello(struct client *client, int32_t priority)
+bool attack_hello(struct client *client, int32_t priority)
 {
 	struct gp_wire_hello message = {
 		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_HELLO, sizeof(message), 0 },
@@ -93,9 +78,9 @@ static bool hello(struct client *client, int32_t priority)
 		snprintf(message.attr.gang, sizeof(message.attr.gang), "%s", attack.gang);
 	}
 	client->answer_ns = 0;
-	client->fd = dial();
+	client->fd = attack_dial();
 	setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (client->fd < 0 || !say(client->fd, &message, sizeof(message)) ||
+	if (client->fd < 0 || !attack_say(client->fd, &message, sizeof(message)) ||
 	    gp_test_welcome(client->fd, 0, &welcome, &client->page, &client->doorbell_fd)) {
 		attack.refused++;
 		if (client->fd >= 0)
@@ -107,7 +92,7 @@ static bool hello(struct client *client, int32_t priority)
 	return true;
 }
 
-static void leave(struct client *client)
+void attack_leave(struct client *client)
 {
 	if (client->fd < 0)
 		return;
@@ -117,7 +102,7 @@ static void leave(struct client *client)
 	client->fd = -1;
 }
 
-static void add_queue(const struct client *client, uint32_t slot, uint32_t generation)
+void attack_add_queue(const struct client *client, uint32_t slot, uint32_t generation)
 {
 	struct gp_wire_queue queue = {
 		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_ADD, sizeof(queue), 0 },
@@ -130,7 +115,7 @@ static void add_queue(const struct client *client, uint32_t slot, uint32_t gener
 		.ring_size = 4096,
 	};
 
-	while (!say(client->fd, &queue, sizeof(queue)) && errno == EAGAIN && now_ns() < attack.end_ns)
+	while (!attack_say(client->fd, &queue, sizeof(queue)) && errno == EAGAIN && attack_now_ns() < attack.end_ns)
 		usleep(1000);
 	attack.queues++;
 }
@@ -162,13 +147,13 @@ static void answer(struct client *client, uint64_t took_ns)
 						 .issue_ns = 1000,
 						 .done_ns = 1000 + took_ns };
 	memcpy(message.changes, order->changes, order->count * sizeof(message.changes[0]));
-	say(client->fd, &message, size);
+	attack_say(client->fd, &message, size);
 	client->answer_ns = 0;
 	attack.answered++;
 }
 
 /* Reads what the daemon said; orders are answered after so long, claiming that they took so long. UINT64_MAX: never. */
-static void listen_all(uint64_t after_ns, uint64_t took_ns)
+void attack_listen_all(uint64_t after_ns, uint64_t took_ns)
 {
 	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
 	const struct gp_wire_header *header = (const void *)buffer;
@@ -179,33 +164,33 @@ static void listen_all(uint64_t after_ns, uint64_t took_ns)
 
 		while (client->fd >= 0 && (size = recv(client->fd, buffer, sizeof(buffer), MSG_DONTWAIT)) != -1) {
 			if (!size) {
-				leave(client);
+				attack_leave(client);
 				break;
 			}
 			if (header->type == GP_WIRE_ORDER) {
 				memcpy(client->order, buffer, (size_t)size);
-				client->answer_ns = after_ns == UINT64_MAX ? 0 : now_ns() + after_ns;
+				client->answer_ns = after_ns == UINT64_MAX ? 0 : attack_now_ns() + after_ns;
 			} else if (header->type == GP_WIRE_SYNC) {
 				struct gp_wire_header synced = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_SYNCED,
 								 sizeof(synced), header->cookie };
 
-				say(client->fd, &synced, sizeof(synced));
+				attack_say(client->fd, &synced, sizeof(synced));
 			}
 			if (client->answer_ns && after_ns == 0)
 				answer(client, took_ns);
 		}
-		if (client->fd >= 0 && client->answer_ns && now_ns() >= client->answer_ns)
+		if (client->fd >= 0 && client->answer_ns && attack_now_ns() >= client->answer_ns)
 			answer(client, took_ns);
 	}
 }
 
 static void come(int32_t priority, uint32_t queues)
 {
-	for (uint32_t i = 0; i < attack.count && now_ns() < attack.end_ns; i++) {
-		if (!hello(&attack.clients[i], priority))
+	for (uint32_t i = 0; i < attack.count && attack_now_ns() < attack.end_ns; i++) {
+		if (!attack_hello(&attack.clients[i], priority))
 			continue;
 		for (uint32_t slot = 0; slot < queues; slot++)
-			add_queue(&attack.clients[i], slot, 1);
+			attack_add_queue(&attack.clients[i], slot, 1);
 		claim(&attack.clients[i], 0, 1000);
 	}
 }
@@ -214,8 +199,8 @@ static void come(int32_t priority, uint32_t queues)
 static void attack_claim(void)
 {
 	come(0, 1);
-	while (now_ns() < attack.end_ns) {
-		listen_all(0, 50000);
+	while (attack_now_ns() < attack.end_ns) {
+		attack_listen_all(0, 50000);
 		usleep(500);
 	}
 }
@@ -224,8 +209,8 @@ static void attack_claim(void)
 static void attack_crowd(void)
 {
 	come(20, 1);
-	while (now_ns() < attack.end_ns) {
-		listen_all(0, 50000);
+	while (attack_now_ns() < attack.end_ns) {
+		attack_listen_all(0, 50000);
 		usleep(500);
 	}
 }
@@ -236,13 +221,13 @@ static void attack_halfopen(void)
 	struct gp_wire_hello message = { .header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_HELLO, sizeof(message),
 						     0 } };
 
-	for (uint32_t i = 0; now_ns() < attack.end_ns; i = (i + 1) % attack.count) {
+	for (uint32_t i = 0; attack_now_ns() < attack.end_ns; i = (i + 1) % attack.count) {
 		if (attack.clients[i].fd >= 0)
 			close(attack.clients[i].fd);
-		attack.clients[i].fd = dial();
+		attack.clients[i].fd = attack_dial();
 		attack.refused += attack.clients[i].fd < 0;
 		if (i % 2 && attack.clients[i].fd >= 0)
-			say(attack.clients[i].fd, &message, sizeof(message) / 2);
+			attack_say(attack.clients[i].fd, &message, sizeof(message) / 2);
 		if (i % 16 == 0)
 			usleep(200);
 	}
@@ -251,14 +236,15 @@ static void attack_halfopen(void)
 /* Clients that never answer, five new ones a second. */
 static void attack_silent(void)
 {
-	for (uint32_t i = 0; now_ns() < attack.end_ns; i = (i + 1) % attack.count) {
-		leave(&attack.clients[i]);
-		if (hello(&attack.clients[i], 0)) {
-			add_queue(&attack.clients[i], 0, 1);
+	for (uint32_t i = 0; attack_now_ns() < attack.end_ns; i = (i + 1) % attack.count) {
+		attack_leave(&attack.clients[i]);
+		if (attack_hello(&attack.clients[i], 0)) {
+			attack_add_queue(&attack.clients[i], 0, 1);
 			claim(&attack.clients[i], 0, 1000);
 		}
-		for (uint64_t until_ns = now_ns() + 200000000; now_ns() < until_ns && now_ns() < attack.end_ns;) {
-			listen_all(UINT64_MAX, 0);
+		for (uint64_t until_ns = attack_now_ns() + 200000000;
+		     attack_now_ns() < until_ns && attack_now_ns() < attack.end_ns;) {
+			attack_listen_all(UINT64_MAX, 0);
 			usleep(10000);
 		}
 	}
@@ -266,9 +252,9 @@ static void attack_silent(void)
 
 static void come_one(struct client *client)
 {
-	if (!hello(client, 0))
+	if (!attack_hello(client, 0))
 		return;
-	add_queue(client, 0, 1);
+	attack_add_queue(client, 0, 1);
 	claim(client, 0, 1000);
 }
 
@@ -281,19 +267,19 @@ static void attack_gang(void)
 	attack.gang = "ring";
 	for (uint32_t i = 1; i < count; i++)
 		come_one(&attack.clients[i]);
-	while (now_ns() < attack.end_ns) {
-		uint64_t until_ns = now_ns() + GANG_NS;
+	while (attack_now_ns() < attack.end_ns) {
+		uint64_t until_ns = attack_now_ns() + GANG_NS;
 
 		come_one(&attack.clients[0]);
-		while (now_ns() < until_ns && now_ns() < attack.end_ns) {
+		while (attack_now_ns() < until_ns && attack_now_ns() < attack.end_ns) {
 			struct client silent = attack.clients[0];
 
 			attack.clients[0].fd = -1; /* not listened to */
-			listen_all(0, 50000);
+			attack_listen_all(0, 50000);
 			attack.clients[0] = silent;
 			usleep(1000);
 		}
-		leave(&attack.clients[0]);
+		attack_leave(&attack.clients[0]);
 	}
 }
 
@@ -301,8 +287,8 @@ static void attack_gang(void)
 static void attack_late(void)
 {
 	come(0, 1);
-	while (now_ns() < attack.end_ns) {
-		listen_all(LATE_NS, 50000);
+	while (attack_now_ns() < attack.end_ns) {
+		attack_listen_all(LATE_NS, 50000);
 		for (uint32_t i = 0; i < attack.count; i++)
 			if (attack.clients[i].fd >= 0)
 				claim(&attack.clients[i], 0, attack.clients[i].page->queues[0].written + 1);
@@ -314,8 +300,8 @@ static void attack_late(void)
 static void attack_cost(void)
 {
 	come(0, 1);
-	for (uint64_t round = 0; now_ns() < attack.end_ns; round++) {
-		listen_all(0, 20000000);
+	for (uint64_t round = 0; attack_now_ns() < attack.end_ns; round++) {
+		attack_listen_all(0, 20000000);
 		for (uint32_t i = 0; i < attack.count; i++)
 			if (attack.clients[i].fd >= 0) {
 				attack.clients[i].page->queues[0].completed = attack.clients[i].page->queues[0].written;
@@ -336,15 +322,15 @@ static void ask_all(const uint32_t *verbs, uint32_t verb_count)
 	};
 
 	for (uint32_t i = 0; i < attack.count; i++) {
-		attack.clients[i].fd = dial();
+		attack.clients[i].fd = attack_dial();
 		attack.refused += attack.clients[i].fd < 0;
 	}
-	for (uint64_t round = 0; now_ns() < attack.end_ns; round++) {
+	for (uint64_t round = 0; attack_now_ns() < attack.end_ns; round++) {
 		for (uint32_t i = 0; i < attack.count; i++) {
 			request.verb = verbs[(round + i) % verb_count];
 			while (recv(attack.clients[i].fd, buffer, sizeof(buffer), MSG_DONTWAIT) > 0)
 				attack.answered++;
-			say(attack.clients[i].fd, &request, sizeof(request));
+			attack_say(attack.clients[i].fd, &request, sizeof(request));
 		}
 		usleep(100);
 	}
@@ -371,8 +357,8 @@ static void attack_streams(void)
 static void ring_all(bool plain)
 {
 	come(0, GP_WIRE_QUEUE_MAX);
-	for (uint64_t round = 2; now_ns() < attack.end_ns; round++) {
-		listen_all(0, 50000);
+	for (uint64_t round = 2; attack_now_ns() < attack.end_ns; round++) {
+		attack_listen_all(0, 50000);
 		for (uint32_t i = 0; i < attack.count; i++) {
 			struct client *client = &attack.clients[i];
 
@@ -406,35 +392,11 @@ static void attack_plain(void)
 	ring_all(true);
 }
 
-/* One queue that goes and comes again with work, so that the core has it closed again and again; orders are answered.
- */
-static void attack_churn(void)
-{
-	const struct client *client = &attack.clients[0];
-
-	hello(&attack.clients[0], 0);
-	for (uint32_t generation = 1; now_ns() < attack.end_ns && client->fd >= 0; generation++) {
-		struct gp_wire_slot removed = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_REMOVE, sizeof(removed),
-						  0 },
-						0,
-						generation };
-
-		client->page->queues[0].written = client->page->queues[0].completed + 5000;
-		add_queue(client, 0, generation);
-		for (uint64_t until_ns = now_ns() + CHURN_NS; now_ns() < until_ns;) {
-			listen_all(0, 50000);
-			usleep(200);
-		}
-		while (client->fd >= 0 && !say(client->fd, &removed, sizeof(removed)) && now_ns() < attack.end_ns)
-			usleep(200);
-	}
-}
-
 /* Connections that come and go. */
 static void attack_storm(void)
 {
-	while (now_ns() < attack.end_ns) {
-		int fd = dial();
+	while (attack_now_ns() < attack.end_ns) {
+		int fd = attack_dial();
 
 		attack.welcomed += fd >= 0;
 		if (fd >= 0)
@@ -450,25 +412,25 @@ static void attack_runtime(void)
 					   .enable = 1 };
 
 	come(0, 1);
-	while (now_ns() < attack.end_ns) {
+	while (attack_now_ns() < attack.end_ns) {
 		for (uint32_t i = 0; i < attack.count; i++)
 			for (int k = 0; k < 64 && attack.clients[i].fd >= 0; k++)
-				say(attack.clients[i].fd, &message, sizeof(message));
-		listen_all(0, 50000);
+				attack_say(attack.clients[i].fd, &message, sizeof(message));
+		attack_listen_all(0, 50000);
 	}
 }
 
 /* All places there are. */
 static void attack_tables(void)
 {
-	for (uint32_t i = 0; i < attack.count && now_ns() < attack.end_ns; i++) {
-		bool is_in = hello(&attack.clients[i], 0);
+	for (uint32_t i = 0; i < attack.count && attack_now_ns() < attack.end_ns; i++) {
+		bool is_in = attack_hello(&attack.clients[i], 0);
 
 		for (uint32_t slot = 0; is_in && i < 8 && slot < GP_WIRE_QUEUE_MAX; slot++)
-			add_queue(&attack.clients[i], slot, 1);
+			attack_add_queue(&attack.clients[i], slot, 1);
 	}
-	while (now_ns() < attack.end_ns) {
-		listen_all(0, 50000);
+	while (attack_now_ns() < attack.end_ns) {
+		attack_listen_all(0, 50000);
 		usleep(10000);
 	}
 }
@@ -478,12 +440,12 @@ static void attack_journal(void)
 {
 	char byte;
 
-	while (now_ns() < attack.end_ns) {
-		int fd = dial();
+	while (attack_now_ns() < attack.end_ns) {
+		int fd = attack_dial();
 
 		if (fd < 0)
 			continue;
-		say(fd, "nonsense", 8);
+		attack_say(fd, "nonsense", 8);
 		while (recv(fd, &byte, 1, 0) > 0) {}
 		close(fd);
 	}
@@ -499,7 +461,7 @@ static int compare(const void *a, const void *b)
 /* No attack on the daemon: it uses the processors, as every attack does. */
 static void attack_busy(void)
 {
-	while (now_ns() < attack.end_ns) {}
+	while (attack_now_ns() < attack.end_ns) {}
 }
 
 /* No attack: how long a new connection waits for an answer, fifty times a second; and how long without what the host
@@ -515,15 +477,15 @@ static void attack_ping(void)
 	};
 	uint32_t count = 0;
 
-	while (now_ns() < attack.end_ns && count < PINGS_MAX) {
+	while (attack_now_ns() < attack.end_ns && count < PINGS_MAX) {
 		uint64_t begin_ns, took, stolen;
 		int fd;
 
 		attack_stolen_ns();
-		begin_ns = now_ns();
-		fd = dial();
-		if (fd >= 0 && say(fd, &request, sizeof(request)) && recv(fd, buffer, sizeof(buffer), 0) > 0) {
-			took_ns[count++] = took = now_ns() - begin_ns;
+		begin_ns = attack_now_ns();
+		fd = attack_dial();
+		if (fd >= 0 && attack_say(fd, &request, sizeof(request)) && recv(fd, buffer, sizeof(buffer), 0) > 0) {
+			took_ns[count++] = took = attack_now_ns() - begin_ns;
 			stolen = attack_stolen_ns();
 			if (took > stolen && took - stolen > own_max_ns)
 				own_max_ns = took - stolen;
@@ -551,13 +513,21 @@ static const struct {
 	{ "runtime", attack_runtime, 4 },   { "tables", attack_tables, 4096 }, { "journal", attack_journal, 1 },
 	{ "ping", attack_ping, 1 },         { "crowd", attack_crowd, 200 },    { "halfopen", attack_halfopen, 500 },
 	{ "gang", attack_gang, 4 },         { "busy", attack_busy, 1 },        { "churn", attack_churn, 1 },
-	{ "plain", attack_plain, 1 },
+	{ "plain", attack_plain, 1 },       { "lost", attack_lost, 1 },        { "pages", attack_pages, 1 },
+	{ "pins", attack_pins, 1 },         { "holes", attack_holes, 1 },      { "linger", attack_linger, 1 },
+	{ "sandbox", attack_tables, 100 },
 };
 
 int main(int argc, char **argv)
 {
 	struct rlimit limit;
 
+	if (argc > 2 && !strcmp(argv[1], "before-passrights"))
+		return shape_before_passrights(argv + 2) ? 1 : 0;
+	if (shape_sandbox()) {
+		perror("attack: no sandbox");
+		return 1;
+	}
 	if (argc < 5) {
 		fprintf(stderr, "usage: attack NAME SOCKET GPU_ID SECONDS [COUNT]\n");
 		return 2;
@@ -567,7 +537,7 @@ int main(int argc, char **argv)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	attack.socket = argv[2];
 	attack.gpu_id = (uint32_t)strtoul(argv[3], NULL, 10);
-	attack.end_ns = now_ns() + strtoull(argv[4], NULL, 10) * 1000000000ull;
+	attack.end_ns = attack_now_ns() + strtoull(argv[4], NULL, 10) * 1000000000ull;
 	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++) {
 		if (strcmp(argv[1], attacks[i].name) != 0)
 			continue;
@@ -581,9 +551,9 @@ int main(int argc, char **argv)
 		if (!attack.clients)
 			return 1;
 		attacks[i].run();
-		printf("{\"attack\": \"%s\", \"welcomed\": %u, \"refused\": %u, \"queues\": %u, \"sent\": %llu, \"answered\": %llu}\n",
+		printf("{\"attack\": \"%s\", \"welcomed\": %u, \"refused\": %u, \"queues\": %u, \"sent\": %llu, \"answered\": %llu, \"kept_kb\": %llu}\n",
 		       attacks[i].name, attack.welcomed, attack.refused, attack.queues, (unsigned long long)attack.sent,
-		       (unsigned long long)attack.answered);
+		       (unsigned long long)attack.answered, (unsigned long long)attack.kept_kb);
 		return 0;
 	}
 	fprintf(stderr, "attack: there is no attack '%s'\n", argv[1]);

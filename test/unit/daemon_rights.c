@@ -187,6 +187,24 @@ static void test_turned_away(void **state)
 	world.daemon.peer_count -= 1000;
 }
 
+/* Where the sender leaves with an answer unread, the kernel reports that before the packet. */
+static void test_reset(void **state)
+{
+	struct gp_control_request ping = world_request(GP_CONTROL_PING);
+	int other, peer = world_connect(&world), fd = lingerer(&other);
+
+	(void)state;
+	world_send(peer, &ping, sizeof(ping));
+	world_step(&world);
+	assert_true(send_files(peer, &fd, 1) > 0);
+	close(fd);
+	close(peer);
+	world_step(&world);
+	assert_int_equal(gp_close_pending(), 1);
+	close(other);
+	wait_closed();
+}
+
 /* Very many of them, and nobody closes them: then nobody is let in, until some are closed. Who is there goes on. */
 static void test_many(void **state)
 {
@@ -363,6 +381,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unread, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_behind_nothing, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_turned_away, begin_old, end),
+		cmocka_unit_test_setup_teardown(test_reset, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_many, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_two_users, begin_old, end),
 		cmocka_unit_test_setup_teardown(test_none_kept, begin_old, end),
