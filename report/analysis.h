@@ -36,20 +36,6 @@ struct gp_filter {
 	uint64_t pid, device, from_ns, to_ns; /* from the start of the trace */
 };
 
-/* A sentence of the trace, kept. */
-struct gp_kept_fact {
-	enum gp_fact_kind kind;
-	char text[160];
-	uint64_t value, calls, device, time_ns, row;
-	bool has_device, has_time;
-	uint32_t file;
-};
-struct gp_analysis_facts {
-	uint32_t count;
-	uint64_t counts[16], sums[16], largest[16]; /* of all of them, by kind; sums and largest of their values */
-	struct gp_kept_fact *facts;
-};
-
 struct gp_analysis {
 	struct gp_store *store;
 	const struct gp_analysis_facts *facts;
@@ -69,7 +55,7 @@ struct gp_analysis {
 
 	struct analysis_layers layers;
 	struct gp_busy calls_or_gpu;
-	uint64_t idle_before_ns, idle_behind_ns; /* without calls and work: before the first work, since the last */
+	struct analysis_alone alone;
 	uint64_t layer_calls[GP_REPORT_LAYER_COUNT];
 	struct gp_busy layer_unions[GP_REPORT_LAYER_COUNT];
 
@@ -159,6 +145,11 @@ int gp_calls_add(struct gp_analysis *analysis, const struct gp_trace_record *rec
 void gp_calls_behind(struct gp_analysis *analysis, const struct gp_trace_record *record,
 		     const struct gp_launch *launch);
 int gp_calls_close_until(struct gp_analysis *analysis, uint64_t now_ns, struct gp_error *error);
+
+/* alone.c */
+void gp_alone_add(struct gp_analysis *analysis, const struct gp_trace_record *record); /* a call or work begins */
+/* Work begins, with the call that launched it or NULL. Before it counts as busy. */
+void gp_alone_work(struct gp_analysis *analysis, const struct gp_trace_record *record, const struct gp_launch *launch);
 
 /* engines.c */
 int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error);

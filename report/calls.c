@@ -214,6 +214,7 @@ static void calls_remember(struct gp_analysis *analysis, const struct gp_trace_r
 				    .end_ns = call->end_ns,
 				    .before_node = call->before_node,
 				    .size = record->dispatch_or_size,
+				    .alone_ns = analysis->alone.total_ns,
 				    .process = analysis->threads[call->thread].process,
 				    .name = call->name,
 				    .is_launch = call->is_launch,

@@ -271,6 +271,7 @@ int gp_engines_add(struct gp_analysis *analysis, const struct gp_trace_record *g
 		return gp_error_set(error, r, "not enough memory");
 	engines_evidence(analysis, record);
 	engines_queue(queue, record);
+	gp_alone_work(analysis, record, launch);
 	engines_device(analysis, record, queue, launch);
 	return gp_streams_add(analysis, record, stream, launch, error);
 }

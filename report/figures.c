@@ -372,8 +372,10 @@ static void figures_totals(struct gp_analysis *analysis)
 					analysis->calls_or_gpu.end_ns - analysis->calls_or_gpu.first_ns -
 						gp_busy_total(&analysis->calls_or_gpu) :
 					0;
-	report->idle_before_ns = analysis->idle_before_ns;
-	report->idle_behind_ns = analysis->idle_behind_ns;
+	report->idle_before_ns = analysis->alone.before_ns;
+	report->idle_behind_ns = analysis->alone.total_ns - analysis->alone.work_ns;
+	report->idle_launched_ns = analysis->alone.launched_ns;
+	report->idle_launched_before_ns = analysis->alone.launched_before_ns;
 	report->kernel_count = analysis->run.count;
 	report->copy_count = analysis->copy_time.count;
 	report->launch_count = analysis->launch_count;

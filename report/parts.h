@@ -5,6 +5,7 @@
 #define GP_REPORT_PARTS_H
 
 #include "report/busy.h"
+#include "trace/event.h"
 #include "view/report.h"
 
 #define GP_ANALYSIS_SHARED 16u /* processes or priorities per device that are told apart */
@@ -71,6 +72,7 @@ struct analysis_stream {
 /* A call that submits work, or records an event. */
 struct gp_launch {
 	uint64_t correlation, start_ns, end_ns, before_node, size;
+	uint64_t alone_ns; /* time without calls and work, up to this call */
 	uint32_t process, name, next;
 	bool is_launch, is_joined, has_size;
 };
@@ -103,6 +105,26 @@ struct analysis_device {
 	bool has_cu_count;
 	uint64_t cu_count;
 	uint64_t last_kernel_end_ns;
+};
+
+/* A sentence of the trace, kept. */
+struct gp_kept_fact {
+	enum gp_fact_kind kind;
+	char text[160];
+	uint64_t value, calls, device, time_ns, row;
+	bool has_device, has_time;
+	uint32_t file;
+};
+struct gp_analysis_facts {
+	uint32_t count;
+	uint64_t counts[16], sums[16], largest[16]; /* of all of them, by kind; sums and largest of their values */
+	struct gp_kept_fact *facts;
+};
+
+/* Time without calls and work, so far. */
+struct analysis_alone {
+	uint64_t total_ns, work_ns, before_ns;    /* work_ns, before_ns: what it was when work last and first began */
+	uint64_t launched_ns, launched_before_ns; /* while what came next had been launched; before the first work */
 };
 
 /* A stretch without work, and the shortest range and call around it. */

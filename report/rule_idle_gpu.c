@@ -25,15 +25,16 @@ static void idle_gpu_where(const struct gp_report *report, char *text, size_t si
 }
 
 /* Whether most of it lies before the first work or behind the last; then the text says how much. */
-static bool idle_gpu_is_outside(const struct gp_report *report, char *text, size_t size)
+static bool idle_gpu_is_outside(const struct gp_report *report, uint64_t idle_ns, char *text, size_t size)
 {
+	uint64_t before_ns = report->idle_before_ns - report->idle_launched_before_ns;
 	GP_RULE_TEXT(before);
 	GP_RULE_TEXT(behind);
 
-	if (report->idle_before_ns + report->idle_behind_ns < report->idle_alone_ns / 2)
+	if (before_ns + report->idle_behind_ns < idle_ns / 2)
 		return false;
 	(void)snprintf(text, size, " Of the idle time, %s lie before the first work on the GPU and %s behind the last.",
-		       gp_rule_ns(report->idle_before_ns, before), gp_rule_ns(report->idle_behind_ns, behind));
+		       gp_rule_ns(before_ns, before), gp_rule_ns(report->idle_behind_ns, behind));
 	return true;
 }
 
@@ -44,9 +45,10 @@ static bool idle_gpu_check(const struct gp_report *report, struct gp_report_find
 	GP_RULE_TEXT(busy);
 	GP_RULE_TEXT(joined);
 	char where[192], missing[160] = "";
+	uint64_t idle_ns = report->idle_alone_ns - report->idle_launched_ns;
 	bool is_outside;
 
-	finding->share_ppm = gp_rule_ppm(report->idle_alone_ns, report->wall_ns);
+	finding->share_ppm = gp_rule_ppm(idle_ns, report->wall_ns);
 	if (!report->has_gpu || !report->layers[GP_REPORT_APPLICATION].is_traced || finding->share_ppm < IDLE_GPU_PPM)
 		return false;
 	/* What lies between the files of two runs was nobody's. */
@@ -61,14 +63,14 @@ static bool idle_gpu_check(const struct gp_report *report, struct gp_report_find
 			missing, sizeof(missing),
 			" Only %s of the launches and kernels have their counterpart in the trace: the rest may fill this time.",
 			gp_rule_percent(gp_rule_joined_ppm(report), joined));
-	is_outside = idle_gpu_is_outside(report, where, sizeof(where));
+	is_outside = idle_gpu_is_outside(report, idle_ns, where, sizeof(where));
 	if (!is_outside)
 		idle_gpu_where(report, where, sizeof(where));
 	(void)snprintf(
 		finding->text, sizeof(finding->text),
 		"For %s (%s of the run) neither a traced call nor the GPU was active: the program computed, read or slept. "
 		"The GPU was busy for %s in all.%s%s",
-		gp_rule_ns(report->idle_alone_ns, idle), gp_rule_percent(finding->share_ppm, share),
+		gp_rule_ns(idle_ns, idle), gp_rule_percent(finding->share_ppm, share),
 		gp_rule_ns(report->gpu_busy_ns, busy), where, missing);
 	(void)snprintf(
 		finding->advice, sizeof(finding->advice), "%s%s",

@@ -9,6 +9,7 @@
 static bool tiny_copies_check(const struct gp_report *report, struct gp_report_finding *finding)
 {
 	bool has_sizes = report->sized_copy_count == report->copy_count;
+	char missing[48] = "sizes";
 	GP_RULE_TEXT(median);
 	GP_RULE_TEXT(cost);
 	GP_RULE_TEXT(share);
@@ -31,13 +32,15 @@ static bool tiny_copies_check(const struct gp_report *report, struct gp_report_f
 			" copies are smaller than 64 KiB; half of all take less than %s on the engine. The small ones "
 			"and their calls (20 µs of each at most) took %s, %s of the run.",
 			report->small_copy_count, report->copy_count, median, cost, share);
-	else
-		(void)snprintf(
-			finding->text, sizeof(finding->text),
-			"%" PRIu64
-			" copies, half of which take less than %s (sizes are not in the trace). The short ones and "
-			"their calls (20 µs of each at most) took %s, %s of the run.",
-			report->copy_count, median, cost, share);
+	if (!has_sizes && report->sized_copy_count)
+		(void)snprintf(missing, sizeof(missing), "the sizes of %" PRIu64 " of them",
+			       report->copy_count - report->sized_copy_count);
+	if (!has_sizes)
+		(void)snprintf(finding->text, sizeof(finding->text),
+			       "%" PRIu64
+			       " copies, half of which take less than %s (%s are not in the trace). The short ones and "
+			       "their calls (20 µs of each at most) took %s, %s of the run.",
+			       report->copy_count, median, missing, cost, share);
 	(void)snprintf(
 		finding->advice, sizeof(finding->advice),
 		"Gather small values into one buffer and copy that, pass them as kernel arguments, or map pinned memory.");

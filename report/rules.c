@@ -25,6 +25,7 @@ static const struct gp_report_rule *const rules_list[] = {
 	&gp_rule_exposed_communication,
 	&gp_rule_gpu_reset,
 	&gp_rule_step_gaps,
+	&gp_rule_late_start,
 };
 
 static int rules_compare(const void *a, const void *b)

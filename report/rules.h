@@ -24,7 +24,7 @@ extern const struct gp_report_rule gp_rule_cold_start, gp_rule_transfers, gp_rul
 	gp_rule_serialised_streams, gp_rule_oversubscribed, gp_rule_tail, gp_rule_sync_every_launch,
 	gp_rule_tiny_copies, gp_rule_idle_gpu, gp_rule_contention, gp_rule_inversions, gp_rule_preemption_failed,
 	gp_rule_allocations, gp_rule_copy_waits, gp_rule_copy_rate, gp_rule_exposed_communication, gp_rule_gpu_reset,
-	gp_rule_step_gaps;
+	gp_rule_step_gaps, gp_rule_late_start;
 
 /* Parts per million, 0 of nothing. */
 static inline uint64_t gp_rule_ppm(uint64_t part, uint64_t whole)

@@ -156,19 +156,6 @@ static int sweep_other(struct gp_analysis *analysis, const struct gp_trace_recor
 	return 0;
 }
 
-static void sweep_active(struct gp_analysis *analysis, const struct gp_trace_record *record, bool is_work)
-{
-	struct gp_busy *active = &analysis->calls_or_gpu;
-
-	if (active->is_used && record->start_ns > active->end_ns)
-		analysis->idle_behind_ns += record->start_ns - active->end_ns;
-	if (is_work && !analysis->gpu.is_used)
-		analysis->idle_before_ns = analysis->idle_behind_ns;
-	if (is_work)
-		analysis->idle_behind_ns = 0;
-	gp_busy_add(active, record->start_ns, record->end_ns);
-}
-
 static int sweep_record(struct gp_analysis *analysis, const struct gp_trace_record *record, struct gp_error *error)
 {
 	int r = gp_calls_close_until(analysis, record->start_ns, error);
@@ -186,8 +173,8 @@ static int sweep_record(struct gp_analysis *analysis, const struct gp_trace_reco
 		return r ? gp_error_set(error, r, "not enough memory") : 0;
 	case GP_LAYER_WAIT: return gp_streams_wait(analysis, record, error);
 	case GP_LAYER_KERNEL:
-	case GP_LAYER_COPY: sweep_active(analysis, record, true); return gp_engines_add(analysis, record, error);
-	default: sweep_active(analysis, record, false); return gp_calls_add(analysis, record, error);
+	case GP_LAYER_COPY: gp_alone_add(analysis, record); return gp_engines_add(analysis, record, error);
+	default: gp_alone_add(analysis, record); return gp_calls_add(analysis, record, error);
 	}
 }
 

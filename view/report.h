@@ -181,8 +181,8 @@ struct gp_report {
 	struct gp_report_layer layers[GP_REPORT_LAYER_COUNT];
 	bool has_gpu; /* there is a kernel or a copy in the trace */
 	uint64_t gpu_busy_ns, compute_ns, copy_ns;
-	uint64_t idle_alone_ns;                  /* neither a call nor the GPU: the application computes, or sleeps */
-	uint64_t idle_before_ns, idle_behind_ns; /* the part of it before the first work, and behind the last */
+	uint64_t idle_alone_ns, idle_before_ns, idle_behind_ns; /* no call, no work; before the first, since the last */
+	uint64_t idle_launched_ns, idle_launched_before_ns;     /* of these: what came next had been launched */
 	bool has_stream_queues; /* the trace knows streams only: they are in the place of hardware queues */
 	bool has_cuda, has_hip; /* whose calls the layer below the application and its libraries has */
 	/* By correlation: launches that have one, and those whose work is in the trace; work whose call is in it. */

@@ -302,6 +302,8 @@ static void json_signs(struct gp_json_writer *writer, const struct gp_report *re
 	json_known(writer, "idle_alone_ns", report->has_gpu && report->layers[0].is_traced, report->idle_alone_ns);
 	json_known(writer, "idle_before_ns", report->has_gpu && report->layers[0].is_traced, report->idle_before_ns);
 	json_known(writer, "idle_behind_ns", report->has_gpu && report->layers[0].is_traced, report->idle_behind_ns);
+	json_known(writer, "idle_launched_ns", report->has_gpu && report->correlated_launch_count,
+		   report->idle_launched_ns);
 	json_known(writer, "small_copies", report->sized_copy_count, report->small_copy_count);
 	json_known(writer, "tail_ns", report->has_tail, report->tail_ns);
 	json_known(writer, "inversions", report->has_priorities, report->inversion_count);
