@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Owns the threads, the lanes that wait for a thread and those that have one. Waits for a call only in
  * gp_worker_stop(). */
+#include <gp_deps.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -104,8 +105,8 @@ static void worker_end(struct gp_worker *worker, struct gp_lane *lane)
 	struct gp_lane **at = &worker->running;
 	bool is_left = lane->is_left;
 
-	while (*at != lane)
-		at = &(*at)->next;
+	for (; *at != lane; at = &(*at)->next)
+		GP_ASSERT(*at); /* a lane that ends is running */
 	*at = lane->next;
 	lane->since_ns = 0;
 	lane->is_busy = lane->is_left = lane->is_limited = false;

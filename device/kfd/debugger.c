@@ -2,6 +2,7 @@
 /* Owns the worker that acts as debugger, with a lane for each client. */
 #include <errno.h>
 #include <fcntl.h>
+#include <gp_deps.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,7 @@ static void debugger_apply_job(struct gp_kfd_debugger *debugger, struct debugger
 	char why[GP_DEVICE_TEXT_SIZE];
 	int r = -ENOTCONN;
 
+	GP_ASSERT(job->count); /* its first change says whether gates open or close */
 	done.issue_ns = gp_clock_ns();
 	if (target->guard.fd >= 0) {
 		r = debugger_guard_change(target, job->changes[0].open);
@@ -204,8 +206,8 @@ static void debugger_free(struct gp_kfd_debugger *debugger, struct debugger_targ
 	struct debugger_target **at = &debugger->targets;
 	struct gp_worker_job *job;
 
-	while (*at != target)
-		at = &(*at)->next;
+	for (; *at != target; at = &(*at)->next)
+		GP_ASSERT(*at);
 	*at = target->next;
 	while ((job = target->lane.jobs)) {
 		target->lane.jobs = job->next;

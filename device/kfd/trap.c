@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gp_deps.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -200,6 +201,7 @@ int gp_kfd_trap_change(int fd, pid_t pid, struct gp_device_change *changes, uint
 	bool open = changes[0].open;
 	int r;
 
+	GP_ASSERT(count && count <= GP_PLAN_MAX);
 	for (i = 0; i < count; i++)
 		ids[i] = changes[i].queue_id;
 	r = trap_call(fd, pid, open, ids, count, grace);

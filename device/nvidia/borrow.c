@@ -2,6 +2,7 @@
 /* Owns the worker that calls RM, with a lane for each GPU, and the groups borrowed there. */
 #include <errno.h>
 #include <fcntl.h>
+#include <gp_deps.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +128,10 @@ static void borrow_forget(struct borrow_gpu *gpu, uint64_t tag, bool all)
 /* One more GPU has released the client; the last one tells the daemon. */
 static void borrow_released(struct gp_nvidia_borrow *borrow, struct borrow_release *release)
 {
-	if (__atomic_sub_fetch(&release->waiting, 1, __ATOMIC_ACQ_REL))
+	uint32_t waited = __atomic_fetch_sub(&release->waiting, 1, __ATOMIC_ACQ_REL);
+
+	GP_ASSERT(waited); /* each GPU releases a client once */
+	if (waited > 1)
 		return;
 	borrow_tell_mechanism(borrow, release->tag, release->why);
 	free(release);
@@ -252,6 +256,7 @@ static void borrow_apply_job(struct borrow_gpu *gpu, struct gp_nvidia_job *first
 	uint64_t issue_ns, done_ns;
 	uint32_t count = 0;
 
+	GP_ASSERT(first->count); /* its first change says whether gates open or close */
 	for (struct gp_nvidia_job *job = first; job; job = job->also)
 		for (uint32_t i = 0; i < job->count; i++) {
 			struct gp_borrow_group *group =

@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <gp_deps.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,7 @@ int gp_nvidia_group_probe(struct gp_borrow_group *group, const char **ret_found)
 
 static uint64_t group_all(const struct gp_borrow_group *group)
 {
+	GP_ASSERT(group->channel_count <= GP_WIRE_CHANNEL_MAX);
 	return group->channel_count == 64u ? UINT64_MAX : (1ull << group->channel_count) - 1u;
 }
 
@@ -139,6 +141,7 @@ static void group_list(struct gp_rm_disable *params, const struct gp_borrow_grou
 {
 	for (uint32_t k = 0; k < group->channel_count; k++)
 		if (channels >> k & 1u) {
+			GP_ASSERT(params->count < GP_RM_DISABLE_MAX); /* group_fit() chose so few groups */
 			params->clients[params->count] = group->client;
 			params->channels[params->count++] = group->channels[k];
 		}

@@ -19,9 +19,20 @@ static bool limits_rests(const struct known *known, const struct known_queue *qu
 	return queue->order_why == GP_WHY_REST || queue->order_why == GP_WHY_COMPANY;
 }
 
+/* It has waited for as long as a queue may before its client has an aged turn. If its owner opened it, the core had
+ * closed it at its last order. */
+static bool limits_is_due(const struct known *known, const struct known_queue *queue)
+{
+	uint64_t since_ns = queue->is_own ? queue->order_ns : queue->opened_ns;
+
+	if (since_ns < queue->busy_since_ns)
+		since_ns = queue->busy_since_ns;
+	return queue->has_work && known->core_ns - since_ns >= known->devices[queue->device].param.age_window_ns;
+}
+
 /* Its gate is open for a reason that stands above the limits. A gang ages as a whole. A client's queues have its aged
  * turn from when the core decides on it. If the owner opens a gate before the turn's first order, no order of the core
- * names the reason for that gate. */
+ * names the reason for that gate; and while the turn waits for the budget, none for the client's other gates. */
 static bool limits_is_exempt(const struct known *known, const struct known_queue *queue)
 {
 	uint32_t i;
@@ -31,10 +42,12 @@ static bool limits_is_exempt(const struct known *known, const struct known_queue
 	for (i = 0; i < known->queue_end; i++) {
 		const struct known_queue *q = &known->queues[i];
 
-		if (!q->used || !q->aged)
+		if (!q->used)
 			continue;
-		if ((queue->attr.gang && q->attr.gang == queue->attr.gang) ||
-		    (queue->is_own && q->device == queue->device && q->client.index == queue->client.index))
+		if (q->aged && queue->attr.gang && q->attr.gang == queue->attr.gang)
+			return true;
+		if (queue->is_own && q->device == queue->device && q->client.index == queue->client.index &&
+		    (q->aged || limits_is_due(known, q)))
 			return true;
 	}
 	return false;

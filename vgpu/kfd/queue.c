@@ -2,6 +2,7 @@
 /* KFD queues: creation, gates, destruction, and the model's events back to them. What a packet means is in aql.c and
  * sdma.c. */
 #include <errno.h>
+#include <gp_deps.h>
 #include <stdlib.h>
 #include <string.h>
 #include "vgpu/kfd/call.h"
@@ -41,6 +42,7 @@ void gp_vqueue_count(struct gp_vqueue *queue)
 {
 	bool counts = !gp_vqueue_is_sdma(queue) && gp_vqueue_is_active(queue);
 
+	GP_ASSERT(!queue->counted || queue->gpu->active_count);
 	if (counts != queue->counted)
 		queue->gpu->active_count += counts ? 1u : UINT32_MAX;
 	queue->taken_off += queue->counted && !counts && !queue->leaving;
@@ -100,8 +102,10 @@ static void queue_doorbell_give(struct gp_vqueue *queue)
 {
 	uint32_t *used = queue->process->devices[queue->gpu->index].doorbell_used;
 
-	if (!gp_vqueue_is_sdma(queue))
-		used[queue->doorbell_id / 32u] &= ~(1u << queue->doorbell_id % 32u);
+	if (gp_vqueue_is_sdma(queue))
+		return;
+	GP_ASSERT(used[queue->doorbell_id / 32u] & 1u << queue->doorbell_id % 32u); /* given back once */
+	used[queue->doorbell_id / 32u] &= ~(1u << queue->doorbell_id % 32u);
 }
 
 /* SDMA queues are the device's, not the process's: so many per engine, shared by all. */
@@ -167,6 +171,7 @@ static void queue_model_remove(struct gp_vqueue *queue)
 
 	if (queue->model_gone)
 		return;
+	GP_ASSERT(gpu->by_model[queue->model] == queue);
 	gp_gpu_queue_remove(gpu->model, queue->model, gp_vnode_device_ns(gpu->node));
 	gpu->by_model[queue->model] = NULL;
 }

@@ -4,6 +4,7 @@
  * checked for overflow here and nowhere else.
  */
 #include <errno.h>
+#include <gp_deps.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -262,10 +263,12 @@ void gp_vmemory_release(struct gp_vnode *node, uint32_t flags, uint32_t gpu_inde
 	if (flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) {
 		struct gp_vdev *gpu = &node->gpus[gpu_index];
 
+		GP_ASSERT(gpu->vram_used >= size);
 		gpu->vram_used -= size;
 		gp_live_mark(node);
 		gp_range_give(&gpu->vram, offset, size);
 	} else {
+		GP_ASSERT(node->gtt_used >= size);
 		node->gtt_used -= size;
 		gp_range_give(&node->gtt, offset, size);
 	}

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <gp_deps.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,8 +64,8 @@ static void share_free(struct gp_vnode *node, struct gp_vshare *share)
 {
 	struct gp_vshare **link = &node->shares;
 
-	while (*link != share)
-		link = &(*link)->next;
+	for (; *link != share; link = &(*link)->next)
+		GP_ASSERT(*link);
 	*link = share->next;
 	if (share->pipe >= 0)
 		close(share->pipe);
@@ -73,6 +74,7 @@ static void share_free(struct gp_vnode *node, struct gp_vshare *share)
 
 bool gp_vshare_put(struct gp_vnode *node, struct gp_vshare *share)
 {
+	GP_ASSERT(share->refs);
 	if (--share->refs || share_is_open(share))
 		return false;
 	share_free(node, share);

@@ -5,6 +5,7 @@
  * reset_queues_on_hws_hang()), one that is never answered ends in a reset of the GPU (kfd_hws_hang()).
  */
 #include <errno.h>
+#include <gp_deps.h>
 #include <stdlib.h>
 #include <string.h>
 #include "vgpu/node/process.h"
@@ -145,6 +146,7 @@ static void transaction_finish(struct gp_vtransaction *transaction, int result)
 			call->failed |= 1u << transaction->gpu->index;
 			call->result = result;
 		}
+		GP_ASSERT(call->outstanding);
 		call->outstanding--;
 	}
 	free(transaction);
