@@ -268,7 +268,8 @@ static void control_set_early(struct gp_daemon *daemon, struct gp_peer *peer, co
 		control_say(daemon, peer, request->header.cookie, r, sentence);
 		return;
 	}
-	gp_log_user(daemon, peer->owner, "audit: uid %u (process %d) stored settings for process %d, which uses no GPU yet", peer->uid,
+	gp_log_user(daemon, peer->owner,
+		    "audit: uid %u (process %d) stored settings for process %d, which uses no GPU yet", peer->uid,
 		    peer->pid, request->pid);
 	gp_text_open(&text, NULL, '{');
 	gp_text_i64(&text, "pid", request->pid);

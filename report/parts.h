@@ -5,7 +5,7 @@
 #define GP_REPORT_PARTS_H
 
 #include "report/busy.h"
-#include "trace/event.h"
+#include "report/trace/event.h"
 #include "view/report.h"
 
 #define GP_ANALYSIS_SHARED 16u /* processes or priorities per device that are told apart */

@@ -24,7 +24,7 @@ ORDERS = [
 ]
 
 
-def starts_case(_):
+def starts_case(_: Machine) -> None:
     """Programs start beside others, in every order: all of them get through. No channel is ever disabled twice, and when the daemon is killed all are open."""
     for what, config, there, groups in ORDERS:
         for keeps in (0, 1):
@@ -54,7 +54,7 @@ def starts_case(_):
                 machine.end()
 
 
-def guard_case(machine):
+def guard_case(machine: Machine) -> None:
     """The agent's guard ends, unnoticed: it is replaced with the next order. Then its thread ends: the new guard opens the gates and takes over."""
     machine.config = "[policy]\nturn = 5ms\n"
     machine.start()
@@ -77,7 +77,7 @@ def guard_case(machine):
     until(lambda: all(c.is_whole() for c in batch), "given back")
 
 
-def left_case(machine):
+def left_case(machine: Machine) -> None:
     """The first thread of a program ends while its gate is closed, the others go on: turns go on, and contexts that it
     makes from then on are scheduled by the same means, as are those of a program that has left before its first."""
     kernel = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
@@ -122,7 +122,7 @@ LEASE_MS = 200
 KILLS = int(os.environ.get("KILLS") or 0)
 
 
-def delays(pid, names):
+def delays(pid: int, names: tuple[str, ...] | None) -> dict[int, float]:
     """Milliseconds for which threads of a process have waited for a processor since they began, by their numbers. names: None: all threads."""
     found = {}
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
@@ -134,7 +134,7 @@ def delays(pid, names):
     return found
 
 
-def stolen():
+def stolen() -> dict[str, float]:
     """Milliseconds that the host of a virtual machine took from each processor, by /proc/stat (a tick is 10 ms)."""
     lines = [line.split() for line in pathlib.Path("/proc/stat").read_text().splitlines()]
     return {words[0]: int(words[8]) * 10.0 for words in lines if re.match(r"cpu\d", words[0])}
@@ -148,14 +148,14 @@ class Host:
     def __init__(self):
         self.before = {}
 
-    def since(self, key, now):
+    def since(self, key: object, now: dict) -> list[float]:
         before = self.before.get(key, {})
         self.before[key] = now
         return [value - before.get(name, 0.0) for name, value in now.items()]
 
-    def ask(self, machine, client):
+    def ask(self, machine: Machine, client: Client) -> float:
         agent = self.since(client, delays(client.process.pid, ("gpreempt-agent", "gpreempt-guard")))
-        daemon = self.since((client, machine.daemon.pid), delays(machine.daemon.pid, None))
+        daemon = self.since((client, machine.daemon.pid), delays(machine.daemon.pid, None)) if machine.daemon else ()
         host = self.since((client, "stolen"), stolen())
         return max(agent, default=0.0) + sum(daemon) + max(host, default=0.0)
 
@@ -178,14 +178,14 @@ class Crowd:
         if late:
             machine.start()
 
-    def begun(self, priority):
+    def begun(self, priority: int) -> Client:
         """A program that starts, of any shape. An urgent one works, or nobody would be held out."""
         shape = self.rng.choice(SHAPES[:-1] if priority == 80 else SHAPES)
         client = Client(self.machine, priority, starts="early" if shape == "early" else None, shape=shape)
         client.priority, client.shape, client.heirs, client.grown = priority, shape, 0, 0
         return client
 
-    def add(self, *clients):
+    def add(self, *clients: Client) -> None:
         """All of them get ready, and work from then on."""
         for client in clients:
             until(client.is_ready, f"a program starts: {client.shape}, {client.priority}")
@@ -208,13 +208,13 @@ class Crowd:
             self.host.ask(self.machine, client)
             self.clients.append(client)
 
-    def done(self, client):
+    def done(self, client: Client) -> list[int]:
         return [int(client.ask(f"done {number}").removeprefix("ok ")) for number in client.contexts]
 
-    def has_gone_on(self, client, before):
+    def has_gone_on(self, client: Client, before: list[int]) -> bool:
         return all(now > then for now, then in zip(self.done(client), before))
 
-    def settle(self, what):
+    def settle(self, what: str) -> None:
         """Everybody who is left has gone on since, with each of his contexts."""
         before = {client: self.done(client) for client in self.clients}
         until(
@@ -229,44 +229,44 @@ class Crowd:
                     self.waited, self.waited_for = waited, f"{what}, by {client.shape}, {client.priority}"
                     self.late = waited - host
 
-    def groups(self):
+    def groups(self) -> list[dict]:
         groups = self.machine.groups()
         return [groups[group] for client in self.clients for group in client.groups]
 
-    def is_open(self):
+    def is_open(self) -> bool:
         return all(group["disabled"] == 0 for group in self.groups())
 
-    def is_whole(self):
+    def is_whole(self) -> bool:
         return all(group["disabled"] == 0 and group["slice"] == LONG for group in self.groups())
 
-    def halt(self, clients):
+    def halt(self, clients: list[Client]) -> None:
         for client in clients:
             for number in client.contexts:
                 require(client.ask(f"halt {number}") == "ok 1", "each kernel ran once")
             client.contexts = ()
 
-    def pause(self, most):
+    def pause(self, most: float) -> None:
         time.sleep(self.rng.random() * most)
 
     # What happens.
 
-    def daemon_killed(self):
+    def daemon_killed(self) -> None:
         self.machine.daemon.kill()
         self.machine.daemon.wait(WAIT_S)
         self.pause(0.3)
         self.machine.start()
 
-    def daemon_ended(self):
+    def daemon_ended(self) -> None:
         self.machine.daemon.terminate()
         require(self.machine.daemon.wait(WAIT_S) == 0, "the daemon ends well")
         self.machine.start()
 
-    def daemon_stopped(self):
+    def daemon_stopped(self) -> None:
         self.machine.daemon.send_signal(signal.SIGSTOP)
         self.pause(0.8)
         self.machine.daemon.send_signal(signal.SIGCONT)
 
-    def daemon_absent(self):
+    def daemon_absent(self) -> None:
         """Programs start while there is none, and while it starts."""
         self.machine.daemon.kill()
         self.machine.daemon.wait(WAIT_S)
@@ -276,7 +276,7 @@ class Crowd:
         self.exchange(first, self.begun(20))
         until(self.machine.answers, "the daemon answers")
 
-    def daemon_killed_starting(self):
+    def daemon_killed_starting(self) -> None:
         """It is killed again before it answers."""
         self.machine.daemon.kill()
         self.machine.daemon.wait(WAIT_S)
@@ -284,33 +284,33 @@ class Crowd:
         self.pause(0.05)
         self.daemon_killed()
 
-    def remove(self, client):
+    def remove(self, client: Client) -> None:
         self.clients.remove(client)
         client.end(signal.SIGKILL)
         self.machine.clients.remove(client)
 
-    def exchange(self, *clients):
+    def exchange(self, *clients: Client) -> None:
         """These start while as many are killed."""
         for client in clients:
             self.remove(self.rng.choice([c for c in self.clients if c.priority == client.priority]))
         self.add(*clients)
 
-    def program_killed(self):
+    def program_killed(self) -> None:
         client = self.rng.choice(self.clients)
         self.remove(client)
         self.add(self.begun(client.priority))
 
-    def programs_started(self):
+    def programs_started(self) -> None:
         """Several at once."""
         self.exchange(*(self.begun(priority) for priority in self.rng.choice([(80, 20), (20, 20), (20, 80, 20)])))
 
-    def program_killed_starting(self):
+    def program_killed_starting(self) -> None:
         client = self.begun(self.rng.choice((20, 50, 80)))
         self.pause(0.2)
         client.end(signal.SIGKILL)
         self.machine.clients.remove(client)
 
-    def program_grown(self):
+    def program_grown(self) -> None:
         """Channels come to a group while it works, and the group is scheduled again."""
         client = self.rng.choice(self.clients)
         for _ in range(self.rng.randrange(1, 4)):
@@ -320,7 +320,7 @@ class Crowd:
             self.pause(0.02)
             require(client.ask("schedule 0") == "ok 0", "it is scheduled")
 
-    def program_forked(self):
+    def program_forked(self) -> None:
         """A child that ends, makes a context, becomes another program, or outlives its parent with its files."""
         client, way = self.rng.choice(self.clients), self.rng.randrange(4)
         require(client.ask(f"fork {way}") == "ok 0", f"a child, {way}")
@@ -328,13 +328,13 @@ class Crowd:
             self.remove(client)
             self.add(self.begun(client.priority))
 
-    def program_stopped(self):
+    def program_stopped(self) -> None:
         client = self.rng.choice(self.clients)
         client.process.send_signal(signal.SIGSTOP)
         self.pause(0.5)
         client.process.send_signal(signal.SIGCONT)
 
-    def thread_ended(self):
+    def thread_ended(self) -> None:
         """After the third there is no heir: then the program is replaced as well."""
         client = self.rng.choice(self.clients)
         if client.heirs < 3 and client.thread("gpreempt-agent"):
@@ -343,12 +343,12 @@ class Crowd:
         else:
             self.program_killed()
 
-    def guard_ended(self):
+    def guard_ended(self) -> None:
         client = self.rng.choice(self.clients)
         if client.thread("gpreempt-guard"):
             end_thread(client, "gpreempt-guard")
 
-    def one(self):
+    def one(self) -> None:
         event = self.rng.choice(
             [
                 self.daemon_killed,
@@ -372,7 +372,7 @@ class Crowd:
         self.settle(event.__name__)
 
 
-def kills_case(_):
+def kills_case(_: Machine) -> None:
     """Programs of several shapes start in any order, and everybody is killed and stopped at random: daemon, programs, threads of the agent, while they start as well.
     Survivors go on and run each kernel once; nothing was ever disabled twice; once nothing urgent has work all is open, and after the daemon's death all is open and long.
     KILLS: how many (a few unless told); then the driver is quick, and nothing may be closed for longer than two leases, beside what the host took from agent and daemon.
