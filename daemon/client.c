@@ -17,11 +17,13 @@
 #include "daemon/unmanaged.h"
 #include "lib/closer.h"
 
-#define CLIENT_INDEX_SHIFT 10  /* a queue's tag has its slot below the client's index */
-#define CLIENT_SYNC_SOME   64u /* agents that the daemon asks for counters between two looks at urgent work */
-#define CLIENT_CROWD       64u /* from so many clients of one user on, the journal mentions them; chosen */
-#define CLIENT_PAGES       16u /* of ended clients that take no place while they wait to be given back; chosen */
-#define CLIENT_KEPT        64u /* places for root alone, or a sixteenth if that is less; chosen */
+#define CLIENT_INDEX_SHIFT 10    /* a queue's tag has its slot below the client's index */
+#define CLIENT_SYNC_SOME   64u   /* agents that the daemon asks for counters between two looks at urgent work */
+#define CLIENT_CROWD       64u   /* from so many clients of one user on, the journal mentions them; chosen */
+#define CLIENT_PAGES       16u   /* of ended clients that take no place while they wait to be given back; chosen */
+#define CLIENT_KEPT        64u   /* places for root alone, or a sixteenth if that is less; chosen */
+#define CLIENT_SEALS       512u  /* sealed pages of a user, 4 KB each, that may come at once; chosen … */
+#define CLIENT_SEAL_NS     100000000ull /* … and one more after this */
 
 struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag)
 {
@@ -64,6 +66,7 @@ int gp_client_create(struct gp_daemon *daemon, struct gp_owner *owner, struct gp
 		gp_notice(daemon, owner, GP_NOTICE_CROWD);
 	client->index = index;
 	client->doorbell_fd = -1;
+	client->page_fd = -1;
 	client->device.pidfd = -1;
 	client->driver = gp_driver_for(daemon, 0);
 	client->device.tag = (uint64_t)++daemon->serial << 32 | (uint64_t)index << CLIENT_INDEX_SHIFT;
@@ -100,6 +103,8 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 	 * that no doorbell is to be told, and that the lease was renewed once more; it finds the connection ended. */
 	if (client->page)
 		gp_unmap_elsewhere(client->page, sizeof(*client->page), client->owner->id);
+	if (client->page_fd >= 0)
+		close(client->page_fd);
 	gp_daemon_drop(daemon, client->doorbell_fd);
 	if (client->peer)
 		client->peer->client = NULL;
@@ -136,16 +141,16 @@ static void client_doorbell(struct gp_daemon *daemon, void *owner, uint32_t even
 		gp_fair_ring(daemon, client);
 }
 
-/* Creates the page. Its seals keep everyone from changing its size, so that reading it never faults. */
-static int client_make_page(struct gp_client *client, int *ret_fd)
+/* Creates the page. Its seals keep everyone from changing its size, so that reading it never faults. The client maps it
+ * for writing before the last seal (client_seal_page()). */
+static int client_make_page(struct gp_client *client)
 {
 	int fd = memfd_create("gpreempt-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	void *page;
 
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, sizeof(struct gp_page)) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+	if (ftruncate(fd, sizeof(struct gp_page)) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW)) {
 		close(fd);
 		return -errno;
 	}
@@ -160,8 +165,52 @@ static int client_make_page(struct gp_client *client, int *ret_fd)
 	client->page->queue_count = GP_WIRE_QUEUE_MAX;
 	client->page->armed = GP_ARMED_BUSY;
 	client->page->barriers = gp_queue_makes_barriers();
-	*ret_fd = fd;
+	client->page_fd = fd;
 	return 0;
+}
+
+/* The first 4 KB of a sealed page stay charged to the daemon for as long as anybody maps them, also when the client has
+ * gone. So a user gets only so many in a time. */
+static bool client_may_seal(struct gp_owner *owner)
+{
+	uint64_t now_ns = gp_now_ns();
+
+	if (gp_owner_is_root(owner))
+		return true;
+	if (owner->seals_ns > now_ns + (CLIENT_SEALS - 1u) * CLIENT_SEAL_NS)
+		return false;
+	owner->seals_ns = (owner->seals_ns > now_ns ? owner->seals_ns : now_ns) + CLIENT_SEAL_NS;
+	return true;
+}
+
+/* From now on only those who have mapped the page may write it, and nobody can make holes into it: the daemon would
+ * fill them with memory of its own, as often as the client likes. Linux before 5.1 knows no such seal. False: the
+ * connection has ended. */
+static bool client_seal_page(struct gp_daemon *daemon, struct gp_client *client)
+{
+	if (client->page_fd < 0)
+		return true;
+	if (!client_may_seal(client->owner)) {
+		gp_peer_close(daemon, client->peer, "its user began more than 10 programs a second");
+		return false;
+	}
+	if (fcntl(client->page_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) && errno != EINVAL) {
+		gp_peer_refuse(daemon, client->peer, "a page with a seal of its own");
+		return false;
+	}
+	close(client->page_fd);
+	client->page_fd = -1;
+	return true;
+}
+
+/* Whether the slot has memory. The client writes a slot before it says that a queue has it, so the memory is charged to
+ * the client. What the daemon touches first is charged to the daemon, and stays so for as long as the client likes. */
+static bool client_wrote_slot(const struct gp_client *client, uint32_t slot)
+{
+	uintptr_t at = (uintptr_t)&client->page->queues[slot], page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	unsigned char resident = 0;
+
+	return !mincore((void *)(at & ~(page - 1u)), 1, &resident) && resident & 1u;
 }
 
 static int client_welcome(struct gp_daemon *daemon, struct gp_client *client)
@@ -175,10 +224,12 @@ static int client_welcome(struct gp_daemon *daemon, struct gp_client *client)
 	};
 	int fds[2] = { -1, -1 }, r;
 
+	GP_ASSERT(client->page_fd < 0);
 	snprintf(welcome.stream_map, sizeof(welcome.stream_map), "%s", daemon->config.stream_map);
-	r = client_make_page(client, &fds[0]);
+	r = client_make_page(client);
 	if (r)
 		return r;
+	fds[0] = client->page_fd;
 	client->doorbell_fd = fds[1] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	client->doorbell_source = (struct gp_source){ client_doorbell, client };
 	if (fds[1] < 0)
@@ -187,7 +238,6 @@ static int client_welcome(struct gp_daemon *daemon, struct gp_client *client)
 		r = gp_daemon_watch(daemon, fds[1], EPOLLIN | EPOLLET, &client->doorbell_source);
 	if (!r)
 		r = gp_peer_send(client->peer, &welcome, sizeof(welcome), fds, 2);
-	close(fds[0]);
 	if (r)
 		return r;
 	client->welcomed = true;
@@ -311,8 +361,15 @@ static void client_queue_add(struct gp_daemon *daemon, struct gp_peer *peer, con
 {
 	struct gp_client *client = peer->client;
 	struct gp_queue_entry *queue;
-	int r = gp_queue_add(daemon, client, wire);
+	int r;
 
+	if (!client_seal_page(daemon, client))
+		return;
+	if (!client_wrote_slot(client, wire->slot)) {
+		gp_peer_refuse(daemon, peer, "QUEUE_ADD for a slot that it has not written");
+		return;
+	}
+	r = gp_queue_add(daemon, client, wire);
 	if (r == -ENODEV || r == -EDQUOT) {
 		if (!client->left_out++)
 			gp_log_user(daemon, peer->owner, "process %d (%s): a queue on GPU %u is not scheduled: %s",

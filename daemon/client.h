@@ -38,6 +38,7 @@ struct gp_client {
 	ino_t pid_space;        /* that namespace */
 	char name[GP_WIRE_NAME_SIZE], runtime[GP_WIRE_NAME_SIZE], agent[GP_WIRE_NAME_SIZE];
 	struct gp_page *page;
+	int page_fd; /* until its first queue: the daemon seals the page then */
 	int doorbell_fd;
 	uint64_t connected_ns;
 	bool in_core, welcomed, is_unmanaged, dead;

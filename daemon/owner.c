@@ -202,7 +202,7 @@ static uint64_t owner_find_key(struct gp_daemon *daemon, uid_t uid, pid_t pid, i
 	const struct gp_owners *owners = daemon->owners;
 	const struct gp_subuid_range *range;
 	int container;
-	ino_t space;
+	ino_t space = 0;
 	uid_t maker;
 
 	*ret_uid = uid;

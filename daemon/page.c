@@ -163,7 +163,8 @@ void gp_queue_sample_client(struct gp_daemon *daemon, struct gp_client *client)
 {
 	struct gp_looks looks = { NULL, false };
 
-	if (!client->page)
+	/* Without queues there is nothing to read, and the page is not sealed yet. */
+	if (!client->page || !client->queue_count)
 		return;
 	gp_portion_use(daemon, 1 + client->queue_count);
 	page_hints(daemon, client);

@@ -115,6 +115,7 @@ void attack_add_queue(const struct client *client, uint32_t slot, uint32_t gener
 		.ring_size = 4096,
 	};
 
+	client->page->queues[slot].generation = generation; /* the daemon takes no queue whose slot has no memory */
 	while (!attack_say(client->fd, &queue, sizeof(queue)) && errno == EAGAIN && attack_now_ns() < attack.end_ns)
 		usleep(1000);
 	attack.queues++;

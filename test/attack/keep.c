@@ -12,33 +12,29 @@
 #include "test/attack/attack.h"
 
 #define KEEP_PAGES    16384u /* of clients that went */
-#define KEEP_QUEUES   16u    /* of each client: one in each 4 KB of its page, which the daemon reads for that */
+#define KEEP_QUEUES   16u    /* of each client: one in each 4 KB of its page, which the daemon reads and writes */
 #define KEEP_STEP     (GP_WIRE_QUEUE_MAX / KEEP_QUEUES)
 #define KEEP_KB       4u
 #define KEEP_WAIT_NS  50000000ull
 #define KEEP_AFTER_US 2000000u /* the daemon has this long to give back what went last */
 #define KEEP_LINGER_S 3600
 
-static unsigned char resident[sizeof(struct gp_page) / 4096 + 1];
-
-/* How many of the page's 4 KB have memory. Does not touch it: memory belongs to who touches it first. */
-static uint32_t keep_count(const struct gp_page *page)
+/* Whether the page's first 4 KB have memory, which the daemon wrote first. Does not touch it: memory belongs to whoever
+ * touches it first. */
+static bool keep_is_there(const struct gp_page *page)
 {
-	uint32_t count = 0;
+	unsigned char resident = 0;
 
-	memset(resident, 0, sizeof(resident));
-	if (mincore((void *)page, sizeof(*page), resident))
-		return 0;
-	for (size_t i = 0; i < sizeof(resident); i++)
-		count += resident[i] & 1;
-	return count;
+	return !mincore((void *)page, 1, &resident) && resident & 1;
 }
 
+/* Until the daemon has armed the last queue. */
 static void keep_wait(const struct gp_page *page)
 {
+	const struct gp_page_queue *last = &page->queues[(KEEP_QUEUES - 1) * KEEP_STEP + KEEP_STEP / 2];
 	uint64_t until_ns = attack_now_ns() + KEEP_WAIT_NS;
 
-	while (keep_count(page) < KEEP_QUEUES && attack_now_ns() < until_ns)
+	while (!__atomic_load_n(&last->armed, __ATOMIC_RELAXED) && attack_now_ns() < until_ns)
 		usleep(500);
 }
 
@@ -76,7 +72,7 @@ void attack_pages(void)
 	}
 	usleep(KEEP_AFTER_US);
 	for (uint32_t i = 0; i < count; i++)
-		attack.kept_kb += keep_count(pages[i]) * KEEP_KB;
+		attack.kept_kb += keep_is_there(pages[i]) ? KEEP_KB : 0;
 	free(pages);
 }
 
@@ -125,7 +121,8 @@ void attack_holes(void)
 
 	while (attack_now_ns() < attack.end_ns && !keep_come(client)) {}
 	while (attack_now_ns() < attack.end_ns && keep_pin(client->page)) {
-		madvise(client->page, sizeof(*client->page), MADV_REMOVE);
+		if (madvise(client->page, sizeof(*client->page), MADV_REMOVE))
+			break;
 		if (write(client->doorbell_fd, &one, sizeof(one)) < 0)
 			break;
 		keep_wait(client->page);

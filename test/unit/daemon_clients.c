@@ -19,15 +19,6 @@
 
 static struct world world;
 static struct agent agent;
-static bool holds; /* somebody holds the lock of every page's file */
-
-int madvise(void *memory, size_t size, int advice)
-{
-	while (__atomic_load_n(&holds, __ATOMIC_SEQ_CST) && advice == MADV_REMOVE)
-		usleep(1000);
-	return (int)syscall(SYS_madvise, memory, size, advice);
-}
-
 static int begin(void **state)
 {
 	(void)state;
@@ -40,100 +31,6 @@ static int end(void **state)
 	(void)state;
 	world_end_one(&world, &agent);
 	return 0;
-}
-
-/* Its memory is looked at all the time: it must not be able to take it away, or to make it what it was not. */
-static void test_page_is_sealed(void **state)
-{
-	struct gp_wire_hello hello = world_hello(50);
-	struct gp_wire_welcome welcome;
-	struct iovec part = { &welcome, sizeof(welcome) };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(2 * sizeof(int))];
-	} control;
-	struct msghdr packet = { .msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control) };
-	int fd = world_connect(&world), fds[2];
-
-	(void)state;
-	world_send(fd, &hello, sizeof(hello));
-	world_step(&world);
-	assert_int_equal(recvmsg(fd, &packet, MSG_DONTWAIT), sizeof(welcome));
-	assert_int_equal(packet.msg_controllen, sizeof(control.room));
-	memcpy(fds, CMSG_DATA(&control.head), sizeof(fds));
-	assert_int_equal(ftruncate(fds[0], 0), -1);
-	assert_int_equal(ftruncate(fds[0], 1 << 20), -1);
-	assert_int_equal(fcntl(fds[0], F_ADD_SEALS, F_SEAL_WRITE), -1);
-	close(fds[0]);
-	close(fds[1]);
-	close(fd);
-	world_step(&world);
-}
-
-/* Who leaves and keeps its page does not keep its memory: the daemon touched it, so it counts as the daemon's. */
-static void test_page_is_given_back(void **state)
-{
-	struct gp_wire_hello hello = world_hello(50);
-	struct gp_wire_welcome welcome;
-	struct gp_page *page = NULL;
-	struct agent other;
-	char path[96];
-	struct stat st;
-	int fd, page_fd, doorbell_fd = -1;
-
-	(void)state;
-	fd = world_connect(&world);
-	world_send(fd, &hello, sizeof(hello));
-	world_step(&world);
-	assert_null(gp_test_welcome(fd, MSG_DONTWAIT, &welcome, &page, &doorbell_fd));
-	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)page,
-		 (unsigned long)page + ((sizeof(*page) + 4095) & ~4095ul));
-	page_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (page_fd < 0)
-		skip(); /* only root may */
-	other = (struct agent){ .fd = fd, .page = page };
-	for (uint32_t slot = 0; slot < GP_WIRE_QUEUE_MAX; slot += 32) /* in each of its pages */
-		agent_add_queue(&world, &other, slot, GP_QUEUE_SEEN);
-	assert_int_equal(fstat(page_fd, &st), 0);
-	assert_in_range(st.st_blocks * 512, GP_WIRE_QUEUE_MAX * sizeof(page->queues[0]), 2 * sizeof(*page));
-	close(fd);
-	world_step(&world);
-	while (gp_unmap_pending())
-		usleep(1000);
-	assert_int_equal(fstat(page_fd, &st), 0);
-	assert_int_equal(st.st_blocks, 0);
-	assert_int_equal(page->queues[0].held, 0);
-	assert_int_equal(page->queues[0].armed, 0);
-	munmap(page, sizeof(*page));
-	close(page_fd);
-	close(doorbell_fd);
-}
-
-/* Pages that cannot be given back keep the places of their clients: their memory is bounded as that of clients is. */
-static void test_pages_that_stay(void **state)
-{
-	struct gp_wire_hello hello = world_hello(50);
-	uint32_t max = world.daemon.config.client_max;
-	int fd;
-
-	(void)state;
-	world.daemon.config.client_max = 8; /* one is there */
-	__atomic_store_n(&holds, true, __ATOMIC_SEQ_CST);
-	for (int i = 0; i < 16 + 8; i++) {
-		fd = world_connect(&world);
-		world_send(fd, &hello, sizeof(hello));
-		world_step(&world);
-		close(fd);
-		world_step(&world);
-	}
-	assert_int_equal(gp_unmap_pending(), 16 + 7);
-	__atomic_store_n(&holds, false, __ATOMIC_SEQ_CST);
-	while (gp_unmap_pending())
-		usleep(1000);
-	world.daemon.config.client_max = max;
 }
 
 /* What a thread says later of a client that has gone is not said of the one in its place. */
@@ -528,9 +425,6 @@ static void test_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_page_is_sealed, begin, end),
-		cmocka_unit_test_setup_teardown(test_page_is_given_back, begin, end),
-		cmocka_unit_test_setup_teardown(test_pages_that_stay, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag, begin, end),
 		cmocka_unit_test_setup_teardown(test_before_welcome, begin, end),
 		cmocka_unit_test_setup_teardown(test_generation, begin, end),

@@ -72,6 +72,7 @@ static void add_queues(struct agent *agent)
 			.ring_size = 4096,
 		};
 
+		agent->page->queues[slot].generation = queue.generation;
 		world_send(agent->fd, &queue, sizeof(queue));
 		gp_daemon_step(&world.daemon, 0);
 		drain(agent->fd);

@@ -47,6 +47,7 @@ static void add_queues(uint32_t flags)
 			.ring_size = 4096,
 		};
 
+		greedy.page->queues[slot].generation = queue.generation;
 		world_send(greedy.fd, &queue, sizeof(queue));
 		gp_daemon_step(&world.daemon, 0);
 	}

@@ -270,6 +270,7 @@ void agent_add_queue(struct world *world, struct agent *agent, uint32_t slot, ui
 		.ring_size = 4096,
 	};
 
+	agent->page->queues[slot].generation = queue.generation;
 	world_send(agent->fd, &queue, sizeof(queue));
 	agent_work(world, agent);
 }

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* The page that a client shares with the daemon: the client can neither take it away nor have the daemon hold more
+ * memory than it should. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "lib/closer.h"
+#include "test/unit/daemon_world.h"
+#include "test/unit/welcome.h"
+
+static struct world world;
+static struct agent agent;
+static bool holds; /* somebody holds the lock of every page's file */
+
+int madvise(void *memory, size_t size, int advice)
+{
+	while (__atomic_load_n(&holds, __ATOMIC_SEQ_CST) && advice == MADV_REMOVE)
+		usleep(1000);
+	return (int)syscall(SYS_madvise, memory, size, advice);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	world_begin_one(&world, &agent, NULL, 50);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	world_end_one(&world, &agent);
+	return 0;
+}
+
+/* Its memory is looked at all the time: it must not be able to take it away, or to make it what it was not. */
+static void test_page_is_sealed(void **state)
+{
+	struct gp_wire_hello hello = world_hello(50);
+	struct gp_wire_welcome welcome;
+	struct iovec part = { &welcome, sizeof(welcome) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} control;
+	struct msghdr packet = { .msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control) };
+	int fd = world_connect(&world), fds[2];
+
+	(void)state;
+	world_send(fd, &hello, sizeof(hello));
+	world_step(&world);
+	assert_int_equal(recvmsg(fd, &packet, MSG_DONTWAIT), sizeof(welcome));
+	assert_int_equal(packet.msg_controllen, sizeof(control.room));
+	memcpy(fds, CMSG_DATA(&control.head), sizeof(fds));
+	assert_int_equal(ftruncate(fds[0], 0), -1);
+	assert_int_equal(ftruncate(fds[0], 1 << 20), -1);
+	assert_int_equal(fcntl(fds[0], F_ADD_SEALS, F_SEAL_WRITE), -1);
+	close(fds[0]);
+	close(fds[1]);
+	close(fd);
+	world_step(&world);
+}
+
+/* A file of the page of which the daemon knows nothing; -1: only root may. */
+static int open_page(const struct gp_page *page)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)page,
+		 (unsigned long)page + ((sizeof(*page) + 4095) & ~4095ul));
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static uint64_t memory_of(int page_fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(page_fd, &st), 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+static void end_page(struct agent *other, int page_fd)
+{
+	munmap(other->page, sizeof(*other->page));
+	close(other->doorbell_fd);
+	close(page_fd);
+}
+
+static int connect_page(struct agent *other)
+{
+	struct gp_wire_hello hello = world_hello(50);
+	struct gp_wire_welcome welcome;
+
+	*other = (struct agent){ .fd = world_connect(&world) };
+	world_send(other->fd, &hello, sizeof(hello));
+	world_step(&world);
+	assert_null(gp_test_welcome(other->fd, MSG_DONTWAIT, &welcome, &other->page, &other->doorbell_fd));
+	return open_page(other->page);
+}
+
+/* A client without queues that leaves and keeps its page does not keep its memory: the daemon touched it, so it counts
+ * as the daemon's. */
+static void test_page_is_given_back(void **state)
+{
+	struct agent other;
+	int page_fd = connect_page(&other);
+
+	(void)state;
+	if (page_fd < 0)
+		skip();
+	agent_ring(&other);
+	world_step(&world);
+	assert_int_equal(memory_of(page_fd), 4096);
+	close(other.fd);
+	world_step(&world);
+	while (gp_unmap_pending())
+		usleep(1000);
+	assert_int_equal(memory_of(page_fd), 0);
+	assert_int_equal(other.page->armed, 0);
+	end_page(&other, page_fd);
+}
+
+/* Before the daemon reads a client's slots, nobody can make holes any more, which it would fill with memory of its own.
+ * Nor can the file be mapped for writing again. The memory of slots is the client's, who wrote them first. */
+static void test_page_without_holes(void **state)
+{
+	struct agent other;
+	int page_fd = connect_page(&other);
+
+	(void)state;
+	if (page_fd < 0)
+		skip();
+	for (uint32_t slot = 0; slot < GP_WIRE_QUEUE_MAX; slot += 32) /* in each of its pages */
+		agent_add_queue(&world, &other, slot, GP_QUEUE_SEEN);
+	assert_true(world_queue(&world, &other, GP_WIRE_QUEUE_MAX - 32)->in_core);
+	assert_int_equal(madvise(other.page, sizeof(*other.page), MADV_REMOVE), -1);
+	assert_int_equal(errno, EPERM);
+	assert_int_equal(fallocate(page_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1);
+	assert_ptr_equal(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0), MAP_FAILED);
+	agent_doorbell(&world, &other, 32, 1); /* what is mapped can be written as before */
+	assert_int_equal(world_queue(&world, &other, 32)->pending, 1);
+	close(other.fd);
+	world_step(&world);
+	end_page(&other, page_fd);
+}
+
+/* The daemon would touch a slot first that has no memory: it takes no queue there. */
+static void test_slot_without_memory(void **state)
+{
+	struct gp_wire_queue queue = {
+		.header = { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_QUEUE_ADD, sizeof(queue), 0 },
+		.slot = GP_WIRE_QUEUE_MAX / 2,
+		.generation = 1,
+		.flags = GP_QUEUE_SEEN,
+		.gpu_id = WORLD_GPU,
+	};
+	struct agent other;
+	int page_fd = connect_page(&other);
+
+	(void)state;
+	if (page_fd < 0)
+		skip();
+	agent_add_queue(&world, &other, 0, GP_QUEUE_SEEN);
+	world_send(other.fd, &queue, sizeof(queue));
+	world_step(&world);
+	assert_true(world_is_closed(other.fd));
+	assert_int_equal(memory_of(page_fd), 4096);
+	close(other.fd);
+	world_step(&world);
+	end_page(&other, page_fd);
+}
+
+static struct gp_client *newest_client(void)
+{
+	uint32_t max = world.daemon.config.client_max;
+
+	return world.daemon.clients[(world.daemon.client_hint + max - 1) % max];
+}
+
+/* How many clients of the user come, get a queue and go, one after the other, until one is refused. */
+static int come_and_go(uid_t uid, int most)
+{
+	struct agent other;
+	int count = 0;
+
+	for (bool refused = false; count < most && !refused; count += !refused) {
+		agent_connect(&world, &other, 50);
+		world_give(&world, newest_client(), uid);
+		agent_add_queue(&world, &other, 0, GP_QUEUE_SEEN);
+		refused = world_is_closed(other.fd);
+		agent_leave(&world, &other);
+	}
+	return count;
+}
+
+/* The first 4 KB of each page stay charged to the daemon for as long as the client likes. So a user gets 512 at once,
+ * and ten a second. Root's are not counted. */
+static void test_pages_in_a_time(void **state)
+{
+	int rest;
+
+	(void)state;
+	rest = come_and_go(4711, 1000);
+	assert_in_range(rest, 512, 520);
+	world_wait(&world, 1000);
+	assert_in_range(come_and_go(4711, 1000), 9, 12);
+	assert_int_equal(come_and_go(4712, 5), 5);
+	assert_int_equal(come_and_go(0, 520), 520);
+}
+
+/* Pages that cannot be given back keep the places of their clients: their memory is bounded as that of clients is. */
+static void test_pages_that_stay(void **state)
+{
+	struct gp_wire_hello hello = world_hello(50);
+	uint32_t max = world.daemon.config.client_max;
+	int fd;
+
+	(void)state;
+	world.daemon.config.client_max = 8; /* one is there */
+	__atomic_store_n(&holds, true, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < 16 + 8; i++) {
+		fd = world_connect(&world);
+		world_send(fd, &hello, sizeof(hello));
+		world_step(&world);
+		close(fd);
+		world_step(&world);
+	}
+	assert_int_equal(gp_unmap_pending(), 16 + 7);
+	__atomic_store_n(&holds, false, __ATOMIC_SEQ_CST);
+	while (gp_unmap_pending())
+		usleep(1000);
+	world.daemon.config.client_max = max;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_page_is_sealed, begin, end),
+		cmocka_unit_test_setup_teardown(test_page_is_given_back, begin, end),
+		cmocka_unit_test_setup_teardown(test_page_without_holes, begin, end),
+		cmocka_unit_test_setup_teardown(test_slot_without_memory, begin, end),
+		cmocka_unit_test_setup_teardown(test_pages_in_a_time, begin, end),
+		cmocka_unit_test_setup_teardown(test_pages_that_stay, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
