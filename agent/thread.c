@@ -94,17 +94,18 @@ static void thread_connect(uint64_t now_ns)
 	thread_retry.look_ns = now_ns + THREAD_RETRY_NS_MAX;
 }
 
-/* The folder changed: watches anew (a folder nearer to the socket may have come) and tries at once. */
+/* The folder changed: watches anew (a folder nearer to the socket may have come, or that one may have gone) and tries
+ * at once. If HELLO is not answered yet, this watch is the one that tells of the next daemon. */
 static void thread_folder_changed(uint64_t now_ns)
 {
 	uint8_t events[1024] = { 0 };
 
 	while (gp_sys(SYS_read, gp_fd_verified(GP_FD_INOTIFY), (long)events, sizeof(events)) > 0)
 		;
+	gp_fd_drop(GP_FD_INOTIFY);
+	thread_retry.watching = gp_agent.link == GP_LINK_GREETED && gp_fds_are_enough() && thread_watch();
 	if (gp_agent.link != GP_LINK_DOWN)
 		return;
-	gp_fd_drop(GP_FD_INOTIFY);
-	thread_retry.watching = false;
 	thread_retry.connected_ns = 0;
 	thread_retry.wait_ns = 0;
 	thread_retry.try_ns = now_ns;
@@ -120,6 +121,9 @@ static void thread_look(uint64_t now_ns, bool has_changed)
 	if (!gp_link_is_replaced())
 		return;
 	gp_link_down("link: another server has made the socket anew");
+	/* Perhaps with its folder, of which the old server's socket keeps what the agent watches. */
+	gp_fd_drop(GP_FD_INOTIFY);
+	thread_retry.watching = false;
 	thread_retry.connected_ns = thread_retry.wait_ns = 0;
 	thread_retry.try_ns = now_ns;
 }
