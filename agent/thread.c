@@ -70,8 +70,24 @@ static void thread_back_off(uint64_t now_ns, bool somebody_is_there)
 		thread_retry.wait_ns = THREAD_RETRY_NS_MAX;
 }
 
+/* Whether the attempt failed for a reason that ends without a change of the folder. */
+static bool thread_is_for_now(int error)
+{
+	switch (error) {
+	case -EAGAIN:   /* more programs want to connect than the daemon has accepted */
+	case -ENOTCONN: /* the daemon ended the connection at once */
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOBUFS:
+	case -ENOMEM: return true;
+	default: return false;
+	}
+}
+
 static void thread_connect(uint64_t now_ns)
 {
+	int r = -EMFILE;
+
 	/* The watch comes first: so the agent does not miss a socket that appears between the two. */
 	if (!thread_retry.watching)
 		thread_retry.watching = gp_fds_are_enough() && thread_watch();
@@ -84,13 +100,13 @@ static void thread_connect(uint64_t now_ns)
 	}
 	if (now_ns < thread_retry.try_ns)
 		return;
-	if (!gp_fds_are_enough())
-		thread_back_off(now_ns, true);
-	else if (!gp_link_connect())
-		/* The socket may appear before the daemon listens on it, hence a few attempts after each change. */
-		thread_back_off(now_ns, false);
-	else
+	if (gp_fds_are_enough())
+		r = gp_link_connect();
+	if (!r)
 		thread_retry.connected_ns = now_ns;
+	else
+		/* The socket may appear before the daemon listens on it, hence a few attempts after each change. */
+		thread_back_off(now_ns, thread_is_for_now(r));
 	thread_retry.look_ns = now_ns + THREAD_RETRY_NS_MAX;
 }
 

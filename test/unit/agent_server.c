@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Servers that do not answer HELLO, and that end: the agent keeps its connection while there is no other server, and
- * finds each later one. The agent's thread runs, without a guard; the servers are this test. */
+/* Servers that do not answer HELLO, that end, and that have no room for one more connection: the agent keeps its
+ * connection while there is no other server, and finds each later one. The agent's thread runs, without a guard; the
+ * servers are this test. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,6 +26,7 @@
 static char folder[32], inner[48];
 static pthread_t thread;
 static sem_t looked; /* at the socket's file */
+static sem_t tried;  /* to connect */
 static sem_t slept;  /* without an end */
 static bool hurries; /* the agent's waits end at once; atomic */
 static uint64_t ahead_ns;
@@ -62,6 +64,8 @@ long __wrap_gp_sys_call(long number, const long arguments[6])
 	}
 	if (number == SYS_newfstatat && !strcmp((const char *)arguments[1], gp_agent.socket_path))
 		sem_post(&looked);
+	if (number == SYS_connect)
+		sem_post(&tried);
 	return r;
 }
 
@@ -75,6 +79,7 @@ static int begin(void **state)
 {
 	(void)state;
 	sem_init(&looked, 0, 0);
+	sem_init(&tried, 0, 0);
 	sem_init(&slept, 0, 0);
 	snprintf(folder, sizeof(folder), "/tmp/agent-server-XXXXXX");
 	assert_non_null(mkdtemp(folder));
@@ -215,12 +220,39 @@ static void test_folder_gone(void **state)
 	serve_twice(connection, server);
 }
 
+/* More want to connect than the server accepts. It is there: the agent tries again and again. */
+static void test_full(void **state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int server, fds[8], count = 0;
+
+	(void)state;
+	memcpy(address.sun_path, gp_agent.socket_path, sizeof(address.sun_path));
+	server = serve(0);
+	do {
+		assert_true(count < 8);
+		fds[count] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	} while (!connect(fds[count++], (struct sockaddr *)&address, sizeof(address)));
+	assert_int_equal(errno, EAGAIN);
+	hurry(true);
+	start();
+	for (int i = 0; i < 9; i++)
+		sem_wait(&tried);
+	for (int i = 0; i < count; i++)
+		close(fds[i]);
+	for (int i = 1; i < count; i++)
+		close(accept(server, NULL, NULL));
+	close(greeted(server));
+	close(server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_socket_made_anew, begin, end),
 		cmocka_unit_test_setup_teardown(test_folder_made_anew, begin, end),
 		cmocka_unit_test_setup_teardown(test_folder_gone, begin, end),
+		cmocka_unit_test_setup_teardown(test_full, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
