@@ -312,6 +312,22 @@ static void test_short(void **state)
 	gp_nvidia_client_gone(CLIENT);
 }
 
+/* The agent asks the driver about the program's first context all the same: what it cannot ask, it would take for a
+ * driver that it does not know, and leave alone for good. */
+static void test_short_probe(void **state)
+{
+	const struct gp_slot *slot;
+
+	(void)state;
+	gp_nvidia.probed = false;
+	spare(false);
+	slot = make_context();
+	spare(true);
+	assert_null(gp_nvidia.refused);
+	assert_int_equal(gp_nvidia_group_of(slot)->slice_us, 2048);
+	gp_nvidia_client_gone(CLIENT);
+}
+
 /* A file that the agent has no descriptor of ends with the program's last one: so do its contexts. */
 static void test_short_end(void **state)
 {
@@ -404,6 +420,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_starts, begin, end),
 		cmocka_unit_test_setup_teardown(test_closed_twice, begin, end),
 		cmocka_unit_test_setup_teardown(test_short, begin, end),
+		cmocka_unit_test_setup_teardown(test_short_probe, begin, end),
 		cmocka_unit_test_setup_teardown(test_short_end, begin, end),
 		cmocka_unit_test_setup_teardown(test_closed_slowly, begin, end),
 		cmocka_unit_test_setup_teardown(test_closed_fast, begin, end),
