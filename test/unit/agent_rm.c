@@ -241,7 +241,8 @@ static void test_slice(void **state)
 
 static struct gp_slot *make_context(void)
 {
-	make(0, CLIENT, GP_RM_CLASS_CLIENT);
+	if (!count_of(CLIENT))
+		make(0, CLIENT, GP_RM_CLASS_CLIENT);
 	make(CLIENT, DEVICE, GP_RM_CLASS_DEVICE);
 	make(DEVICE, DEVICE + 1u, GP_RM_CLASS_SUBDEVICE);
 	make(DEVICE, DEVICE + 2u, GP_RM_CLASS_GROUP);
@@ -408,6 +409,20 @@ static void test_another_file(void **state)
 	gp_nvidia_client_gone(CLIENT);
 }
 
+/* The device's file is made anew between the program's start and its first context: the one that the program has open
+ * is still the driver's. */
+static void test_file_made_anew(void **state)
+{
+	const struct gp_slot *slot;
+
+	(void)state;
+	make(0, CLIENT, GP_RM_CLASS_CLIENT);
+	unlink(path);
+	slot = make_context();
+	assert_true(gp_fd(GP_NVIDIA_FD + slot->file) >= 0);
+	gp_nvidia_client_gone(CLIENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -425,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_closed_slowly, begin, end),
 		cmocka_unit_test_setup_teardown(test_closed_fast, begin, end),
 		cmocka_unit_test_setup_teardown(test_another_file, begin, end),
+		cmocka_unit_test_setup_teardown(test_file_made_anew, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
