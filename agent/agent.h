@@ -131,7 +131,7 @@ void gp_page_slot_init(const struct gp_slot *slot);
 void gp_page_slot_flags(const struct gp_slot *slot);
 
 /* link.c; lock held */
-bool gp_link_connect(void);     /* true: connected and greeted */
+int gp_link_connect(void);      /* 0: connected and greeted; or -errno */
 bool gp_link_is_replaced(void); /* the socket's path names another file than the one that the agent connected to */
 void gp_link_flush(void);       /* sends what is due, as far as possible without waiting */
 bool gp_link_has_unsent(void);

@@ -221,31 +221,32 @@ bool gp_link_is_replaced(void)
 		now.changed_ns != then->changed_ns);
 }
 
-bool gp_link_connect(void)
+int gp_link_connect(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	long fd, r;
 
 	fd = gp_sys(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return false;
+		return (int)fd;
 	memcpy(address.sun_path, gp_agent.socket_path, sizeof(address.sun_path));
 	/* Before it connects: if the file changes in between, the agent connects once more, and not never. */
 	link_state.file = link_file_now();
 	r = gp_sys(SYS_connect, fd, (long)&address, sizeof(address));
 	if (r == 0 && !link_is_trusted((int)fd))
 		r = -EPERM;
-	if (r < 0 || gp_fd_take(GP_FD_SOCKET, (int)fd) < 0) {
-		if (r < 0)
-			gp_sys_close((int)fd);
-		return false;
-	}
+	if (r < 0)
+		gp_sys_close((int)fd);
+	else
+		r = gp_fd_take(GP_FD_SOCKET, (int)fd);
+	if (r < 0)
+		return (int)r;
 	link_state.cookie = link_cookie(gp_fd(GP_FD_SOCKET));
 	link_state.used = 0;
 	gp_agent.link = GP_LINK_GREETED;
 	gp_log("link: connected");
 	link_hello();
-	return gp_agent.link != GP_LINK_DOWN;
+	return gp_agent.link == GP_LINK_DOWN ? -ENOTCONN : 0;
 }
 
 /* A queue's own attributes: from the API, else from its stream's priority, else none. */

@@ -70,8 +70,24 @@ static void thread_back_off(uint64_t now_ns, bool somebody_is_there)
 		thread_retry.wait_ns = THREAD_RETRY_NS_MAX;
 }
 
+/* Whether the attempt failed for a reason that ends without a change of the folder. */
+static bool thread_is_for_now(int error)
+{
+	switch (error) {
+	case -EAGAIN:   /* more programs want to connect than the daemon has accepted */
+	case -ENOTCONN: /* the daemon ended the connection at once */
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOBUFS:
+	case -ENOMEM: return true;
+	default: return false;
+	}
+}
+
 static void thread_connect(uint64_t now_ns)
 {
+	int r = -EMFILE;
+
 	/* The watch comes first: so the agent does not miss a socket that appears between the two. */
 	if (!thread_retry.watching)
 		thread_retry.watching = gp_fds_are_enough() && thread_watch();
@@ -84,27 +100,28 @@ static void thread_connect(uint64_t now_ns)
 	}
 	if (now_ns < thread_retry.try_ns)
 		return;
-	if (!gp_fds_are_enough())
-		thread_back_off(now_ns, true);
-	else if (!gp_link_connect())
-		/* The socket may appear before the daemon listens on it, hence a few attempts after each change. */
-		thread_back_off(now_ns, false);
-	else
+	if (gp_fds_are_enough())
+		r = gp_link_connect();
+	if (!r)
 		thread_retry.connected_ns = now_ns;
+	else
+		/* The socket may appear before the daemon listens on it, hence a few attempts after each change. */
+		thread_back_off(now_ns, thread_is_for_now(r));
 	thread_retry.look_ns = now_ns + THREAD_RETRY_NS_MAX;
 }
 
-/* The folder changed: watches anew (a folder nearer to the socket may have come) and tries at once. */
+/* The folder changed: watches anew (a folder nearer to the socket may have come, or that one may have gone) and tries
+ * at once. If HELLO is not answered yet, this watch is the one that tells of the next daemon. */
 static void thread_folder_changed(uint64_t now_ns)
 {
 	uint8_t events[1024] = { 0 };
 
 	while (gp_sys(SYS_read, gp_fd_verified(GP_FD_INOTIFY), (long)events, sizeof(events)) > 0)
 		;
+	gp_fd_drop(GP_FD_INOTIFY);
+	thread_retry.watching = gp_agent.link == GP_LINK_GREETED && gp_fds_are_enough() && thread_watch();
 	if (gp_agent.link != GP_LINK_DOWN)
 		return;
-	gp_fd_drop(GP_FD_INOTIFY);
-	thread_retry.watching = false;
 	thread_retry.connected_ns = 0;
 	thread_retry.wait_ns = 0;
 	thread_retry.try_ns = now_ns;
@@ -120,6 +137,9 @@ static void thread_look(uint64_t now_ns, bool has_changed)
 	if (!gp_link_is_replaced())
 		return;
 	gp_link_down("link: another server has made the socket anew");
+	/* Perhaps with its folder, of which the old server's socket keeps what the agent watches. */
+	gp_fd_drop(GP_FD_INOTIFY);
+	thread_retry.watching = false;
 	thread_retry.connected_ns = thread_retry.wait_ns = 0;
 	thread_retry.try_ns = now_ns;
 }

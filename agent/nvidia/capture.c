@@ -105,7 +105,7 @@ static void capture_queue_add(struct gp_nvidia_object *object, int fd)
 	struct gp_nvidia_group *group;
 	struct gp_slot *slot;
 	uint32_t gpu_id = 0;
-	int r;
+	int r, own;
 
 	if (object->slot || object->file == GP_NVIDIA_NONE || !subdevice || gp_page_reserve() < 0 ||
 	    (gp_agent.driver && gp_agent.driver != &gp_nvidia_driver)) {
@@ -137,8 +137,11 @@ static void capture_queue_add(struct gp_nvidia_object *object, int fd)
 					   .is_blind = object->unreadable,
 					   .begun_ns = gp_sys_now_ns() };
 	slot->starting = slot->blind = true;
-	group->has_slice = gp_nvidia_slice_get(slot, &group->slice_us) == 0;
-	gp_nvidia_probe(slot);
+	own = gp_nvidia_file_fd(slot->file);
+	if (own >= 0) /* the program may close its own at any time */
+		fd = own;
+	group->has_slice = gp_nvidia_slice_get(fd, slot, &group->slice_us) == 0;
+	gp_nvidia_probe(fd, slot);
 	gp_page_slot_init(slot);
 	gp_log3("nvidia: queue, gpu, slot", slot->queue_id, gpu_id, gp_slot_index(slot));
 	gp_link_flush();

@@ -45,6 +45,16 @@ bool gp_nvidia_file_is_rm(int fd)
 	return last && file_name_is_rm(last + 1);
 }
 
+/* A file whose name is not known (no /proc here), or is gone ("nvidiactl (deleted)"), may be the driver's. */
+static bool file_is_another(int fd)
+{
+	char path[256], *last;
+
+	gp_sys_file_path(fd, path, sizeof(path));
+	last = strrchr(path, '/');
+	return *path && !(last && strncmp(last + 1, "nvidia", 6) == 0);
+}
+
 /* How far file_taken has come, for the bits of gp_nvidia_file_closes() that name no file. Never 0. */
 static uint32_t file_mark(void)
 {
@@ -61,7 +71,7 @@ static bool file_take(uint32_t file, int fd)
 	if (own < 0)
 		return false;
 	/* The number may be another file's by now, which the agent must not hold open. */
-	if (!gp_nvidia_file_is_rm((int)own)) {
+	if (file_is_another((int)own)) {
 		gp_sys_close((int)own);
 		return false;
 	}

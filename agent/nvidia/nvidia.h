@@ -116,12 +116,12 @@ uint32_t gp_nvidia_channels(const struct gp_slot *slot, uint32_t *ret_channels);
 
 /* slice.c */
 int gp_nvidia_slice(struct gp_slot *slot, uint64_t slice_us);
-int gp_nvidia_slice_get(const struct gp_slot *slot, uint64_t *ret_slice_us);
+int gp_nvidia_slice_get(int fd, const struct gp_slot *slot, uint64_t *ret_slice_us);
 int gp_nvidia_slice_restore(struct gp_slot *slot);
 void gp_nvidia_slice_again(struct gp_slot *slot); /* the application has set its own slice: sets the agent's again */
 
 /* probe.c */
-void gp_nvidia_probe(const struct gp_slot *slot);
+void gp_nvidia_probe(int fd, const struct gp_slot *slot);
 void gp_nvidia_probe_preemption(const struct gp_slot *slot); /* at the first close: CUDA has set its mode by then */
 void gp_nvidia_refuse(const char *why);
 void gp_nvidia_refused_tidy(void);

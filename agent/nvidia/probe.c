@@ -66,7 +66,7 @@ void gp_nvidia_refused_tidy(void)
 	gp_nvidia.refused_due = false;
 }
 
-void gp_nvidia_probe(const struct gp_slot *slot)
+void gp_nvidia_probe(int fd, const struct gp_slot *slot)
 {
 	const struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
 	uint32_t number = UINT32_MAX;
@@ -79,8 +79,8 @@ void gp_nvidia_probe(const struct gp_slot *slot)
 	probe_name();
 	if (!group->has_slice)
 		gp_nvidia_refuse("GET_TIMESLICE does not answer as expected");
-	r = gp_nvidia_control(&(struct gp_nvidia_call){ slot->file, group->client, group->group, GP_RM_GROUP_INFO,
-							&number, sizeof(number) });
+	r = gp_nvidia_control_on(fd, &(struct gp_nvidia_call){ slot->file, group->client, group->group,
+							       GP_RM_GROUP_INFO, &number, sizeof(number) });
 	if (r < 0 || number > PROBE_GROUP_MAX)
 		gp_nvidia_refuse("GET_INFO does not answer as expected");
 	gp_log2("nvidia: probe: slice us, group", (int64_t)group->slice_us, number);

@@ -15,12 +15,12 @@ static int slice_set(const struct gp_slot *slot, uint64_t slice_us)
 							   &slice_us, sizeof(slice_us) });
 }
 
-int gp_nvidia_slice_get(const struct gp_slot *slot, uint64_t *ret_slice_us)
+int gp_nvidia_slice_get(int fd, const struct gp_slot *slot, uint64_t *ret_slice_us)
 {
 	const struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
 	uint64_t slice_us = 0;
-	int r = gp_nvidia_control(&(struct gp_nvidia_call){ slot->file, group->client, group->group, GP_RM_SLICE_GET,
-							    &slice_us, sizeof(slice_us) });
+	int r = gp_nvidia_control_on(fd, &(struct gp_nvidia_call){ slot->file, group->client, group->group,
+								   GP_RM_SLICE_GET, &slice_us, sizeof(slice_us) });
 
 	if (r < 0)
 		return r;

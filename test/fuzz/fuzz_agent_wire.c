@@ -132,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (listener < 0)
 		set_up();
-	if (!gp_link_connect())
+	if (gp_link_connect() < 0)
 		abort();
 	peer = accept(listener, NULL, NULL);
 	while (size >= 2u && gp_agent.link != GP_LINK_DOWN) {

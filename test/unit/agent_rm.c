@@ -241,7 +241,8 @@ static void test_slice(void **state)
 
 static struct gp_slot *make_context(void)
 {
-	make(0, CLIENT, GP_RM_CLASS_CLIENT);
+	if (!count_of(CLIENT))
+		make(0, CLIENT, GP_RM_CLASS_CLIENT);
 	make(CLIENT, DEVICE, GP_RM_CLASS_DEVICE);
 	make(DEVICE, DEVICE + 1u, GP_RM_CLASS_SUBDEVICE);
 	make(DEVICE, DEVICE + 2u, GP_RM_CLASS_GROUP);
@@ -309,6 +310,22 @@ static void test_short(void **state)
 	assert_true(gp_fd(GP_NVIDIA_FD + slot->file) >= 0);
 	gp_nvidia_change(GP_MECHANISM_CHANNEL, &slot, 1, true, &result);
 	assert_int_equal(rm_count, 0);
+	gp_nvidia_client_gone(CLIENT);
+}
+
+/* The agent asks the driver about the program's first context all the same: what it cannot ask, it would take for a
+ * driver that it does not know, and leave alone for good. */
+static void test_short_probe(void **state)
+{
+	const struct gp_slot *slot;
+
+	(void)state;
+	gp_nvidia.probed = false;
+	spare(false);
+	slot = make_context();
+	spare(true);
+	assert_null(gp_nvidia.refused);
+	assert_int_equal(gp_nvidia_group_of(slot)->slice_us, 2048);
 	gp_nvidia_client_gone(CLIENT);
 }
 
@@ -392,6 +409,20 @@ static void test_another_file(void **state)
 	gp_nvidia_client_gone(CLIENT);
 }
 
+/* The device's file is made anew between the program's start and its first context: the one that the program has open
+ * is still the driver's. */
+static void test_file_made_anew(void **state)
+{
+	const struct gp_slot *slot;
+
+	(void)state;
+	make(0, CLIENT, GP_RM_CLASS_CLIENT);
+	unlink(path);
+	slot = make_context();
+	assert_true(gp_fd(GP_NVIDIA_FD + slot->file) >= 0);
+	gp_nvidia_client_gone(CLIENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,10 +435,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_starts, begin, end),
 		cmocka_unit_test_setup_teardown(test_closed_twice, begin, end),
 		cmocka_unit_test_setup_teardown(test_short, begin, end),
+		cmocka_unit_test_setup_teardown(test_short_probe, begin, end),
 		cmocka_unit_test_setup_teardown(test_short_end, begin, end),
 		cmocka_unit_test_setup_teardown(test_closed_slowly, begin, end),
 		cmocka_unit_test_setup_teardown(test_closed_fast, begin, end),
 		cmocka_unit_test_setup_teardown(test_another_file, begin, end),
+		cmocka_unit_test_setup_teardown(test_file_made_anew, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,7 +107,7 @@ int scene_begin(void **state)
 		slot->queue_id = i;
 		slot->seen = true;
 	}
-	assert_true(gp_link_connect());
+	assert_int_equal(gp_link_connect(), 0);
 	scene_peer = accept4(scene_listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	assert_true(scene_peer >= 0);
 	assert_true(scene_said(GP_WIRE_HELLO, &hello, sizeof(hello)));

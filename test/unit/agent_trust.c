@@ -43,7 +43,7 @@ static bool is_trusted(uid_t owner, uid_t server)
 	assert_int_equal(seteuid(server), 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)) | listen(fd, 1), 0);
 	assert_int_equal(seteuid(0), 0);
-	trusted = gp_link_connect();
+	trusted = gp_link_connect() == 0;
 	gp_link_down("end");
 	close(fd);
 	unlink(address.sun_path);
