@@ -108,9 +108,10 @@ void gp_pause_slept(const struct gp_daemon *daemon);            /* the loop has 
 /* fair.c */
 /* Work is counted in units: a queue, a client, a line, a message; reading a file of /proc is eight. */
 #define GP_PORTION_PROC 8u
-/* The most work between two looks at urgent work: a portion, and what one message causes at once. The most that it
- * causes is that all 1,024 queues of a client leave the core and enter it again. */
-#define GP_AWAY_WORK_MAX 40960u
+/* The most work between two looks at urgent work: a portion; what one message causes at once; what decisions and timers
+ * of the same round look at. The most that a message causes is that all 1,024 queues of a client leave the core and
+ * enter it again: 34,816 and, for the gates, 2,048. Decisions look at queues with work: 4,096 of a user at most. */
+#define GP_AWAY_WORK_MAX 49152u
 void gp_portion_begin(struct gp_daemon *daemon);
 void gp_portion_use(struct gp_daemon *daemon, uint32_t units);
 bool gp_portion_is_over(const struct gp_daemon *daemon);          /* true: urgent work comes first */

@@ -213,8 +213,9 @@ NAMED_AIMS = (
     ),
     (
         "rate-latency",
-        "batch has its aged turns, at least 0.4 % (5 ms a second are 0.5 %)",
-        lambda f: at_least(get(f, "rate-latency", "kept"), 0.4),
+        # The urgent program runs during aged turns, too: the GPU switches between open programs by itself.
+        "batch has its aged turns, at least 0.4 % of the rest (5 ms a second are 0.5 %)",
+        lambda f: at_least(get(f, "rate-latency", "rest"), 0.4),
     ),
     (
         "rate-balanced",
