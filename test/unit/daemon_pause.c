@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* A daemon that stood still, or that the machine hardly runs: nobody is late because of that, and who does not answer
+ * is given up on all the same. */
+#include <stdio.h>
+#include "test/unit/daemon_world.h"
+
+#define ANSWER_MS 200u /* answer_timeout: the default */
+#define MINUTE_MS 60000u
+
+static struct world world;
+static struct agent urgent, batch;
+
+static void scene_begin_with(const char *answer)
+{
+	char config[256];
+
+	snprintf(config, sizeof(config),
+		 "[daemon]\nanswer_timeout = %s\n[policy]\nmin_open = 1us\nlinger_max = 1us\nage_window = 1h\n",
+		 answer);
+	world_begin(&world, config);
+	agent_connect(&world, &urgent, 80);
+	agent_connect(&world, &batch, 20);
+	agent_add_queue(&world, &urgent, 0, GP_QUEUE_SEEN);
+	agent_add_queue(&world, &batch, 0, GP_QUEUE_SEEN);
+	agent_doorbell(&world, &batch, 0, 100);
+}
+
+/* Urgent work comes, and the batch client is asked to close its gate, which it does not. */
+static void scene_begin(void)
+{
+	scene_begin_with("200ms");
+	batch.silent = true;
+	agent_doorbell(&world, &urgent, 0, 1);
+	agent_work(&world, &batch);
+	agent_work(&world, &urgent);
+	assert_true(world_queue(&world, &batch, 0)->is_ordered);
+}
+
+static void scene_end(void)
+{
+	world_tick(0);
+	agent_leave(&world, &urgent);
+	agent_leave(&world, &batch);
+	world_end(&world);
+}
+
+/* Wherever in its loop the daemon is stopped: before each of the looks at the clock that a few rounds take. */
+static void test_stopped_anywhere(void **state)
+{
+	bool is_over = true;
+	uint64_t core_ns;
+
+	(void)state;
+	for (uint64_t look = 1; is_over; look++) {
+		scene_begin();
+		core_ns = gp_daemon_now_ns(&world.daemon);
+		world_stop(look, MINUTE_MS * 1000000ull);
+		for (int i = 0; i < 3; i++)
+			world_wait(&world, 1);
+		is_over = world_stop(0, 0);
+		if (!world_queue(&world, &batch, 0)->client->answers)
+			fail_msg("stopped before look %llu", (unsigned long long)look);
+		assert_in_range(gp_daemon_now_ns(&world.daemon) - core_ns, 1000000, ANSWER_MS * 1000000);
+		batch.silent = false;
+		agent_answer(&world, &batch);
+		assert_int_equal(world_gate(&world, &batch, 0), GP_GATE_CLOSED);
+		scene_end();
+	}
+}
+
+/* Each piece of the daemon's work takes longer than what counts as a pause: programs that keep the processors busy
+ * cannot stop the core's time. */
+static void test_never_runs_for_long(void **state)
+{
+	const struct gp_client *client;
+	int i;
+
+	(void)state;
+	scene_begin();
+	client = world_queue(&world, &batch, 0)->client;
+	world_tick((ANSWER_MS / 8 + 1) * 1000000ull);
+	for (i = 0; i < 100 && client->answers; i++)
+		gp_daemon_step(&world.daemon, 0);
+	assert_false(client->answers);
+	scene_end();
+}
+
+/* The shortest answer_timeout: work that takes a tenth of a portion between two looks is no pause. */
+static void test_work_is_no_pause(void **state)
+{
+	uint64_t before_ns, core_ns;
+
+	(void)state;
+	scene_begin_with("1ms");
+	before_ns = gp_now_ns(), core_ns = gp_daemon_now_ns(&world.daemon);
+	for (int i = 0; i < 100; i++) {
+		world_tick(100000);
+		gp_daemon_step(&world.daemon, 0);
+	}
+	world_tick(0);
+	assert_int_equal(gp_daemon_now_ns(&world.daemon) - core_ns, gp_now_ns() - before_ns);
+	scene_end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stopped_anywhere),
+		cmocka_unit_test(test_never_runs_for_long),
+		cmocka_unit_test(test_work_is_no_pause),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
