@@ -101,6 +101,7 @@ uint64_t gp_daemon_real_ns(const struct gp_daemon *daemon, uint64_t device_ns); 
 /* pause.c: CLOCK_MONOTONIC without the time in which the daemon stood still. The decision thread only. */
 uint64_t gp_running_ns(const struct gp_daemon *daemon);
 uint64_t gp_running_at_ns(uint64_t running_ns);                 /* when that will be by gp_now_ns(), or later */
+uint64_t gp_running_was_ns(uint64_t running_ns);                /* when that was */
 void gp_pause_ordered(struct gp_daemon *daemon);                /* orders are under way now */
 void gp_pause_pulse(struct gp_daemon *daemon, uint64_t now_ns); /* the timer core.pulse */
 void gp_pause_slept(const struct gp_daemon *daemon);            /* the loop has waited for an event or its timer */

@@ -13,11 +13,15 @@
 
 #define PAUSE_PART 8u /* of answer_timeout: a shorter time is no pause … */
 #define PAUSE_LEAST_NS \
-	2500000ull       /* … and neither is this: several portions of the daemon's work (fair.c); both chosen */
-#define PAUSE_COUNTED 4u /* this part of the shortest pause counts of any: the core's time never stops; chosen */
+	2500000ull         /* … and neither is this: several portions of the daemon's work (fair.c); both chosen */
+#define PAUSE_COUNTED 4u   /* this part of the shortest pause counts of any: the core's time never stops; chosen */
+#define PAUSE_KEPT    256u /* the last pauses, for the times of past events; chosen */
 
 /* Only the decision thread's, of which a process has one. */
-static uint64_t pause_seen_ns, pause_sum_ns;
+static uint64_t pause_seen_ns, pause_sum_ns, pause_count;
+static struct pause {
+	uint64_t at_ns, ns; /* when, by gp_running_ns(); how much of it is missing */
+} pause_last[PAUSE_KEPT];
 
 static uint64_t pause_part_ns(const struct gp_daemon *daemon)
 {
@@ -32,6 +36,7 @@ static void pause_look(const struct gp_daemon *daemon, uint64_t now_ns)
 
 	if (pause_seen_ns && gap_ns > part_ns) {
 		gap_ns -= part_ns / PAUSE_COUNTED;
+		pause_last[pause_count++ % PAUSE_KEPT] = (struct pause){ pause_seen_ns - pause_sum_ns, gap_ns };
 		pause_sum_ns += gap_ns;
 		gp_worker_paused(gap_ns);
 	}
@@ -60,6 +65,20 @@ uint64_t gp_running_ns(const struct gp_daemon *daemon)
 uint64_t gp_running_at_ns(uint64_t running_ns)
 {
 	return running_ns + pause_sum_ns;
+}
+
+uint64_t gp_running_was_ns(uint64_t running_ns)
+{
+	uint64_t sum_ns = pause_sum_ns;
+
+	for (uint64_t i = pause_count; i && i + PAUSE_KEPT > pause_count; i--) {
+		const struct pause *pause = &pause_last[(i - 1) % PAUSE_KEPT];
+
+		if (pause->at_ns < running_ns)
+			break;
+		sum_ns -= pause->ns;
+	}
+	return running_ns + sum_ns;
 }
 
 void gp_pause_ordered(struct gp_daemon *daemon)

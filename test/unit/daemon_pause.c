@@ -2,6 +2,8 @@
 /* A daemon that stood still, or that the machine hardly runs: nobody is late because of that, and who does not answer
  * is given up on all the same. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include "test/unit/daemon_world.h"
 
 #define ANSWER_MS 200u /* answer_timeout: the default */
@@ -102,12 +104,59 @@ static void test_work_is_no_pause(void **state)
 	scene_end();
 }
 
+static uint64_t real_of(const char *text, const char *event)
+{
+	const char *at = strstr(text, event);
+
+	assert_non_null(at);
+	while (at > text && at[-1] != '\n')
+		at--;
+	at = strstr(at, "\"real_ns\":");
+	assert_non_null(at);
+	return strtoull(at + strlen("\"real_ns\":"), NULL, 10);
+}
+
+/* What `gpreempt events --past` says of when something happened does not move with a later pause. */
+static void test_past_events_stay(void **state)
+{
+	struct gp_control_request past = world_request(GP_CONTROL_EVENTS);
+	uint64_t before_ns, after_ns;
+	char *text;
+	int result;
+
+	(void)state;
+	scene_begin();
+	batch.silent = false;
+	agent_answer(&world, &batch);
+	past.flags = GP_CONTROL_EVENTS_PAST;
+	text = world_ask(&world, &past, &result);
+	before_ns = real_of(text, "\"event\":\"closed\"");
+	free(text);
+	for (int i = 0; i < 3; i++) {
+		batch.silent = true;
+		agent_complete(&world, &urgent, 0, urgent.page->queues[0].written);
+		agent_doorbell(&world, &urgent, 0, urgent.page->queues[0].written + 1);
+		world_wait(&world, MINUTE_MS);
+		batch.silent = false;
+		agent_answer(&world, &batch);
+		agent_work(&world, &urgent);
+		agent_work(&world, &batch);
+	}
+	text = world_ask(&world, &past, &result);
+	after_ns = real_of(text, "\"event\":\"closed\"");
+	free(text);
+	/* The test's clock is not that of the machine: the minutes are missing in it, and in what is said. */
+	assert_in_range(before_ns - after_ns, 3ull * (MINUTE_MS - 1000) * 1000000, 3ull * (MINUTE_MS + 1000) * 1000000);
+	scene_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stopped_anywhere),
 		cmocka_unit_test(test_never_runs_for_long),
 		cmocka_unit_test(test_work_is_no_pause),
+		cmocka_unit_test(test_past_events_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
