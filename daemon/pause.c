@@ -18,7 +18,7 @@
 #define PAUSE_KEPT    256u /* the last pauses, for the times of past events; chosen */
 
 /* Only the decision thread's, of which a process has one. */
-static uint64_t pause_seen_ns, pause_sum_ns, pause_count;
+static uint64_t pause_seen_ns, pause_sum_ns, pause_count, pause_end_ns;
 static struct pause {
 	uint64_t at_ns, ns; /* when, by gp_running_ns(); how much of it is missing */
 } pause_last[PAUSE_KEPT];
@@ -38,6 +38,7 @@ static void pause_look(const struct gp_daemon *daemon, uint64_t now_ns)
 		gap_ns -= part_ns / PAUSE_COUNTED;
 		pause_last[pause_count++ % PAUSE_KEPT] = (struct pause){ pause_seen_ns - pause_sum_ns, gap_ns };
 		pause_sum_ns += gap_ns;
+		pause_end_ns = now_ns;
 		gp_worker_paused(gap_ns);
 	}
 	pause_seen_ns = now_ns;
@@ -79,6 +80,11 @@ uint64_t gp_running_was_ns(uint64_t running_ns)
 		sum_ns -= pause->ns;
 	}
 	return running_ns + sum_ns;
+}
+
+bool gp_pause_since(uint64_t real_ns)
+{
+	return pause_end_ns > real_ns;
 }
 
 void gp_pause_ordered(struct gp_daemon *daemon)

@@ -104,6 +104,31 @@ static void test_work_is_no_pause(void **state)
 	scene_end();
 }
 
+/* A minute in which the daemon stood still is no cost of a transaction. */
+static void test_pause_is_no_cost(void **state)
+{
+	const struct gp_hist *closes = &world.daemon.devices[0].close_hist;
+	uint64_t count;
+
+	(void)state;
+	scene_begin();
+	count = closes->count;
+	world_wait(&world, MINUTE_MS);
+	batch.silent = false;
+	agent_answer(&world, &batch);
+	assert_int_equal(world_gate(&world, &batch, 0), GP_GATE_CLOSED);
+	assert_int_equal(closes->count, count);
+	/* The next one counts. */
+	agent_complete(&world, &urgent, 0, 1);
+	agent_work(&world, &batch);
+	world_wait(&world, 1);
+	agent_doorbell(&world, &urgent, 0, 2);
+	agent_work(&world, &batch);
+	assert_int_equal(world_gate(&world, &batch, 0), GP_GATE_CLOSED);
+	assert_int_equal(closes->count, count + 1);
+	scene_end();
+}
+
 static uint64_t real_of(const char *text, const char *event)
 {
 	const char *at = strstr(text, event);
@@ -153,9 +178,8 @@ static void test_past_events_stay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stopped_anywhere),
-		cmocka_unit_test(test_never_runs_for_long),
-		cmocka_unit_test(test_work_is_no_pause),
+		cmocka_unit_test(test_stopped_anywhere), cmocka_unit_test(test_never_runs_for_long),
+		cmocka_unit_test(test_work_is_no_pause), cmocka_unit_test(test_pause_is_no_cost),
 		cmocka_unit_test(test_past_events_stay),
 	};
 
