@@ -111,25 +111,33 @@ static void channel_group_doubt(struct gp_daemon *daemon, struct gp_queue_entry 
 	gp_timer_sooner(daemon, &daemon->channel_group_timer, queue->group.doubt_ns);
 }
 
-/* Costs as much as the client has queues. */
-static uint32_t channel_groups_asked(struct gp_daemon *daemon, const struct gp_client *client)
+/* Finds how many groups of each client the backend checks. */
+static void channel_groups_count_asked(struct gp_daemon *daemon)
 {
-	uint32_t count = 0;
+	uint32_t looks = 0;
 
-	gp_portion_use(daemon, 1 + client->slot_count / CHANNEL_GROUP_WORK);
-	for (uint32_t i = 0; i < client->slot_count; i++)
-		count += client->slots[i].queue && client->slots[i].queue->group.is_asked;
-	return count;
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		for (struct gp_queue_entry *queue = daemon->devices[i].queues; queue; queue = queue->device_next)
+			queue->client->groups_asked = 0;
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		for (struct gp_queue_entry *queue = daemon->devices[i].queues; queue;
+		     queue = queue->device_next, looks++)
+			queue->client->groups_asked += queue->group.is_asked;
+	gp_portion_use(daemon, 1 + looks / CHANNEL_GROUP_WORK);
 }
 
-/* asked: groups of the client that the backend checks. */
-static void channel_group_again(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint32_t *asked,
-				uint64_t now_ns)
+static void channel_group_again(struct gp_daemon *daemon, struct gp_queue_entry *queue, uint64_t now_ns)
 {
+	struct gp_client *client = queue->client;
+
+	if (!gp_mechanism_has(client->device.mechanism, GP_NEEDS_GROUP) && !client->device.is_handed_over)
+		queue->group.again_ns = 0; /* the client has another mechanism by now */
+	if (!queue->group.again_ns)
+		return;
 	if (now_ns >= queue->group.again_ns) {
-		if (*asked < CHANNEL_GROUP_ASKED_MAX) {
+		if (client->groups_asked < CHANNEL_GROUP_ASKED_MAX) {
 			channel_group_ask(queue);
-			++*asked;
+			client->groups_asked++;
 			return;
 		}
 		queue->group.again_ns = now_ns + CHANNEL_GROUP_DOUBT_NS;
@@ -137,30 +145,13 @@ static void channel_group_again(struct gp_daemon *daemon, struct gp_queue_entry 
 	gp_timer_sooner(daemon, &daemon->channel_group_timer, queue->group.again_ns);
 }
 
-static void channel_group_client_due(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns)
-{
-	bool asks = gp_mechanism_has(client->device.mechanism, GP_NEEDS_GROUP) || client->device.is_handed_over;
-	uint32_t asked = UINT32_MAX; /* counted when it is needed */
-
-	for (uint32_t i = 0; i < client->slot_count; i++) {
-		struct gp_queue_entry *queue = client->slots[i].queue;
-
-		if (!queue)
-			continue;
-		channel_group_doubt(daemon, queue, now_ns);
-		if (!asks)
-			queue->group.again_ns = 0; /* the client has another mechanism by now */
-		if (!queue->group.again_ns)
-			continue;
-		if (asked == UINT32_MAX)
-			asked = channel_groups_asked(daemon, client);
-		channel_group_again(daemon, queue, &asked, now_ns);
-	}
-}
-
+/* Looks at the queues there are, and not at the slots of clients, of which most may be empty. */
 void gp_channel_group_due(struct gp_daemon *daemon, uint64_t now_ns)
 {
-	for (uint32_t i = 0; i < daemon->client_top; i++)
-		if (daemon->clients[i])
-			channel_group_client_due(daemon, daemon->clients[i], now_ns);
+	channel_groups_count_asked(daemon);
+	for (uint32_t i = 0; i < daemon->device_count; i++)
+		for (struct gp_queue_entry *queue = daemon->devices[i].queues; queue; queue = queue->device_next) {
+			channel_group_doubt(daemon, queue, now_ns);
+			channel_group_again(daemon, queue, now_ns);
+		}
 }

@@ -88,6 +88,7 @@ struct gp_client {
 	uint32_t runtime_cookie;
 	bool letting_go; /* RUNTIME_DISABLE waits until the daemon is its debugger no more */
 	char mechanism_why[GP_WHY_TEXT];
+	uint32_t groups_asked; /* channel_group.c alone: that the backend checks, while it looks for those that wait */
 	char doubt_why[GP_WHY_TEXT]; /* channel_group.c alone: why its last channel group was not found */
 	uint64_t lease_ns;           /* last renewal */
 	uint64_t lease_sent_ns;      /* the lease as WELCOME told its agent */

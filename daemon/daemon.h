@@ -101,6 +101,8 @@ uint64_t gp_daemon_real_ns(const struct gp_daemon *daemon, uint64_t device_ns); 
 /* pause.c: CLOCK_MONOTONIC without the time in which the daemon stood still. The decision thread only. */
 uint64_t gp_running_ns(const struct gp_daemon *daemon);
 uint64_t gp_running_at_ns(uint64_t running_ns);                 /* when that will be by gp_now_ns(), or later */
+uint64_t gp_running_was_ns(uint64_t running_ns);                /* when that was */
+bool gp_pause_since(uint64_t real_ns);                          /* a pause ended after that (gp_now_ns()) */
 void gp_pause_ordered(struct gp_daemon *daemon);                /* orders are under way now */
 void gp_pause_pulse(struct gp_daemon *daemon, uint64_t now_ns); /* the timer core.pulse */
 void gp_pause_slept(const struct gp_daemon *daemon);            /* the loop has waited for an event or its timer */

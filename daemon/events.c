@@ -109,7 +109,7 @@ static bool events_is_same(const struct gp_queue_name *a, const struct gp_queue_
 
 static uint64_t events_real_ns(const struct gp_daemon *daemon, uint64_t time_ns)
 {
-	uint64_t age_ns = (gp_daemon_now_ns(daemon) - time_ns) * daemon->dilation;
+	uint64_t age_ns = gp_now_ns() - gp_running_was_ns(time_ns * daemon->dilation);
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);

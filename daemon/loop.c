@@ -295,6 +295,7 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 	gp_peer_bury(daemon);
 	gp_fair_set_timer(daemon);
 	loop_set_timer(daemon);
+	(void)gp_running_ns(daemon); /* a pause up to here must not count as a part of the sleep */
 }
 
 /* When the descriptor table of a process with threads grows, the kernel waits until every processor has passed a

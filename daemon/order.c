@@ -56,6 +56,7 @@ void gp_client_applied(struct gp_daemon *daemon, struct gp_client *client, const
 	struct gp_device_entry *device = gp_device_find(daemon, applied->gpu_id);
 	uint64_t ns = 0, real_ns = gp_now_ns(), now_ns = gp_daemon_now_ns(daemon);
 	uint32_t opens = 0, good = 0;
+	bool is_paused = false; /* the daemon stood still meanwhile: the time says nothing */
 
 	if (!device)
 		return;
@@ -70,14 +71,15 @@ void gp_client_applied(struct gp_daemon *daemon, struct gp_client *client, const
 		opens += change->open;
 		good += !change->result;
 		ns = real_ns - queue->ordered_ns; /* the daemon's clock; times that the agent states decide nothing */
+		is_paused |= gp_pause_since(queue->ordered_ns);
 		/* EACCES: the driver has reset a queue of this process; it will never be suspended again. */
 		gp_carry_answer(daemon, device, queue, applied->seq, change->open,
 				change->result == -EACCES ? -EIO : change->result, now_ns);
 	}
-	if (good && (!opens || opens == applied->count))
+	if (good && !is_paused && (!opens || opens == applied->count))
 		gp_device_learn(daemon, device, client, opens,
 				device->info.unit == GP_UNIT_QUEUE ? ns / applied->count : ns);
-	if (ns > ORDER_LATE_NS)
+	if (ns > ORDER_LATE_NS && !is_paused)
 		gp_notice(daemon, client->owner, GP_NOTICE_LATE);
 	if (ns && applied->done_ns > applied->issue_ns && applied->done_ns - applied->issue_ns > 2 * ns)
 		gp_notice(daemon, client->owner, GP_NOTICE_COST);

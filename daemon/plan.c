@@ -468,7 +468,7 @@ static void plan_done(struct gp_daemon *daemon, const struct gp_device_report *r
 		good += !change->result;
 		gp_carry_answer(daemon, device, queue, report->seq, change->open, change->result, now_ns);
 	}
-	if (good && report->done_ns > report->issue_ns)
+	if (good && report->done_ns > report->issue_ns && !gp_pause_since(report->issue_ns))
 		gp_device_learn(daemon, device, client, opens, report->done_ns - report->issue_ns);
 	if (device && report->found)
 		plan_found(&device->info, report->found);

@@ -169,7 +169,34 @@ static void test_many_groups_that_wait(void **state)
 	world->daemon.fair.away_work = 0;
 	gp_channel_group_due(&world->daemon, gp_now_ns());
 	assert_in_range(world->daemon.fair.away_work, 1, 100);
-	assert_true(world_queue(world, &scene->agents[0], 17)->group.again_ns > gp_now_ns());
+	for (uint32_t slot = 17; slot < GP_WIRE_QUEUE_MAX; slot++)
+		assert_true(world_queue(world, &scene->agents[0], slot)->group.again_ns > gp_now_ns());
+	scene_end(scene);
+}
+
+/* Clients that have one queue each, in the last slot there may be: their empty slots take no work. */
+static void test_groups_in_far_slots(void **state)
+{
+	static struct agent agents[40];
+	struct scene *scene = malloc(sizeof(*scene));
+	struct world *world = &scene->world;
+
+	(void)state;
+	scene_begin(scene, "mechanism = borrow\n");
+	for (uint32_t i = 0; i < 40; i++) {
+		struct gp_queue_entry *queue;
+
+		agent_connect(world, &agents[i], GP_PRIORITY_LOW);
+		agent_add_queue(world, &agents[i], GP_WIRE_QUEUE_MAX - 1, GP_QUEUE_SEEN);
+		queue = world_queue(world, &agents[i], GP_WIRE_QUEUE_MAX - 1);
+		queue->client->device.is_handed_over = true;
+		queue->group.again_ns = gp_now_ns() + 1000000000;
+	}
+	world->daemon.fair.away_work = 0;
+	gp_channel_group_due(&world->daemon, gp_now_ns());
+	assert_in_range(world->daemon.fair.away_work, 1, 40);
+	for (uint32_t i = 0; i < 40; i++)
+		agent_leave(world, &agents[i]);
 	scene_end(scene);
 }
 
@@ -406,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_a_context_that_takes_long_to_end),
 		cmocka_unit_test(test_files_that_take_long_to_close),
 		cmocka_unit_test(test_many_groups_that_wait),
+		cmocka_unit_test(test_groups_in_far_slots),
 		cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_a_call_that_hangs),
 		cmocka_unit_test(test_a_call_that_hangs_and_another_daemon),

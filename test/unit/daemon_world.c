@@ -18,10 +18,13 @@
 #define WORLD_STEP_NS  50000u
 
 static uint64_t world_ns = WORLD_BEGIN_NS, world_tick_ns; /* atomic: the daemon's threads look, too */
+static uint64_t world_stop_looks, world_stop_ns;          /* the decision thread's */
 
 /* Instead of the daemon's own. */
 uint64_t gp_now_ns(void)
 {
+	if (world_stop_looks && !--world_stop_looks)
+		__atomic_fetch_add(&world_ns, world_stop_ns, __ATOMIC_RELAXED);
 	return __atomic_add_fetch(&world_ns, world_tick_ns, __ATOMIC_RELAXED);
 }
 
@@ -35,6 +38,15 @@ void world_tick(uint64_t ns)
 	world_tick_ns = ns;
 }
 
+bool world_stop(uint64_t looks, uint64_t ns)
+{
+	bool is_over = !world_stop_looks;
+
+	world_stop_looks = looks;
+	world_stop_ns = ns;
+	return is_over;
+}
+
 void world_begin(struct world *world, const char *config)
 {
 	struct gp_error error = { "" };
@@ -42,6 +54,7 @@ void world_begin(struct world *world, const char *config)
 
 	memset(world, 0, sizeof(*world));
 	world_tick(0);
+	world_stop(0, 0);
 	snprintf(world->folder, sizeof(world->folder), "/tmp/gpreempt-test-XXXXXX");
 	assert_non_null(mkdtemp(world->folder));
 	gp_claim_folder = world->folder;

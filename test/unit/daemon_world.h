@@ -55,6 +55,9 @@ void world_step(struct world *world); /* until nothing happens any more; takes 5
 void world_wait(struct world *world, uint32_t ms);
 /* For the rest of this test each look at the clock takes that long. */
 void world_tick(uint64_t ns);
+/* The daemon stands still for so long just before its look at the clock after so many; 0: not any more. True: the last
+ * such time is over, or there was none. */
+bool world_stop(uint64_t looks, uint64_t ns);
 
 int world_connect(const struct world *world);
 void world_send(int fd, const void *message, size_t size);
