@@ -17,12 +17,12 @@
 #include "daemon/unmanaged.h"
 #include "lib/closer.h"
 
-#define CLIENT_INDEX_SHIFT 10    /* a queue's tag has its slot below the client's index */
-#define CLIENT_SYNC_SOME   64u   /* agents that the daemon asks for counters between two looks at urgent work */
-#define CLIENT_CROWD       64u   /* from so many clients of one user on, the journal mentions them; chosen */
-#define CLIENT_PAGES       16u   /* of ended clients that take no place while they wait to be given back; chosen */
-#define CLIENT_KEPT        64u   /* places for root alone, or a sixteenth if that is less; chosen */
-#define CLIENT_SEALS       512u  /* sealed pages of a user, 4 KB each, that may come at once; chosen … */
+#define CLIENT_INDEX_SHIFT 10   /* a queue's tag has its slot below the client's index */
+#define CLIENT_SYNC_SOME   64u  /* agents that the daemon asks for counters between two looks at urgent work */
+#define CLIENT_CROWD       64u  /* from so many clients of one user on, the journal mentions them; chosen */
+#define CLIENT_PAGES       16u  /* of ended clients that take no place while they wait to be given back; chosen */
+#define CLIENT_KEPT        64u  /* places for root alone, or a sixteenth if that is less; chosen */
+#define CLIENT_SEALS       512u /* sealed pages of a user, 4 KB each, that may come at once; chosen … */
 #define CLIENT_SEAL_NS     100000000ull /* … and one more after this */
 
 struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag)

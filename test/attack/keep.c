@@ -61,7 +61,7 @@ static void keep_go(struct client *client)
 /* A client that comes again and again, and keeps the page of each time. */
 void attack_pages(void)
 {
-	struct gp_page **pages = calloc(KEEP_PAGES, sizeof(*pages));
+	struct gp_page **pages = calloc(KEEP_PAGES, sizeof(struct gp_page *));
 	uint32_t count = 0;
 
 	while (pages && count < KEEP_PAGES && attack_now_ns() < attack.end_ns) {

@@ -76,7 +76,7 @@ static int open_page(const struct gp_page *page)
 	char path[96];
 
 	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)page,
-		 (unsigned long)page + ((sizeof(*page) + 4095) & ~4095ul));
+		 (unsigned long)page + (unsigned long)((sizeof(*page) + 4095) & ~4095ul));
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
