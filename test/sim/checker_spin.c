@@ -26,6 +26,7 @@ struct spin_state {
 	uint32_t queue_end;
 	bool given_up[SPIN_JOB_MAX]; /* a rank died: nobody waits any more */
 	uint64_t now_ns, core_ns;    /* at the last step */
+	uint64_t before_ns;          /* the core's time at the step before that */
 	uint64_t lost_ns;            /* so much less has passed for the core, each time its clock was set back */
 };
 
@@ -129,30 +130,35 @@ static void spin_clock(const struct checker_run *run, struct spin_state *state)
 
 	if (core_ns < due_ns)
 		state->lost_ns += due_ns - core_ns;
+	state->before_ns = state->core_ns;
 	state->core_ns = core_ns;
 	state->now_ns = run->now_ns;
 }
 
 /* It was ordered, and the answer is lost or late: until it comes, or the core gives the order up, it gives that gate no
  * other one. An order that it does not give up when it should is no excuse. */
-static bool spin_is_unanswered(const struct checker_run *run, const struct known_queue *queue)
+static bool spin_is_unanswered(const struct checker_run *run, const struct known_queue *queue, uint64_t core_ns)
 {
-	uint64_t timeout_ns = run->known->devices[queue->device].attr.ack_timeout_ns, core_ns = spin_core_ns(run);
+	uint64_t timeout_ns = run->known->devices[queue->device].attr.ack_timeout_ns;
 
 	return known_moves(queue) && core_ns > queue->order_ns + spin_move_ns(run, queue->device) &&
 	       core_ns <= queue->order_ns + timeout_ns;
 }
 
-/* The device has no other plan as long as the core may wait for the answer of another client, which is late. */
-static bool spin_is_kept_waiting(const struct checker_run *run, uint32_t device)
+/* The device has no other plan as long as the core may wait for the answer of another client, which is late. Such a
+ * wait may begin and end between two steps, with nothing to look at meanwhile: the later step counts it. */
+static bool spin_is_kept_waiting(const struct checker_run *run, const struct spin_state *state, uint32_t device)
 {
-	const struct known *known = run->known;
 	uint32_t i;
 
-	for (i = 0; i < known->queue_end; i++)
-		if (known->queues[i].used && known->queues[i].device == device && known->queues[i].is_awaited &&
-		    spin_core_ns(run) < known->queues[i].prompt_until_ns && spin_is_unanswered(run, &known->queues[i]))
+	for (i = 0; i < run->known->queue_end; i++) {
+		const struct known_queue *queue = &run->known->queues[i];
+		uint64_t until_ns = queue->prompt_until_ns, core_ns = spin_core_ns(run);
+
+		if (queue->used && queue->device == device && queue->is_awaited && state->before_ns < until_ns &&
+		    spin_is_unanswered(run, queue, core_ns < until_ns ? core_ns : until_ns))
 			return true;
+	}
 	return false;
 }
 
@@ -176,7 +182,8 @@ static bool spin_is_excused(const struct checker_run *run, const struct spin_sta
 	const struct known_device *device;
 	struct gp_sim_queue_info info;
 
-	if (!queue || spin_is_unanswered(run, queue) || spin_is_kept_waiting(run, queue->device) ||
+	if (!queue || spin_is_unanswered(run, queue, spin_core_ns(run)) ||
+	    spin_is_kept_waiting(run, state, queue->device) ||
 	    (queue->gate != GP_GATE_QUARANTINED && (queue->fail_count || queue->condemned)) ||
 	    (queue->stuck && !known_keeps_gang(run->known, queue)) || spin_is_left_to_lease(run, state, queue))
 		return true;
