@@ -51,7 +51,7 @@ struct analysis_process {
 /* A recent piece of work, for the path: who waited for it. */
 #define ANALYSIS_RECENT 32u
 struct analysis_recent {
-	uint64_t end_ns, node, submit_ns, correlation; /* submit_ns: 0 if it is not known */
+	uint64_t start_ns, end_ns, node, submit_ns, correlation; /* submit_ns: 0 if it is not known */
 };
 /* A stream was told to wait for what another had when an event was recorded. */
 #define ANALYSIS_WAITS 16u

@@ -9,7 +9,10 @@
 #include <string.h>
 #include "report/analysis.h"
 
-#define STREAMS_CLOSE_NS 5000u /* work that starts this soon behind other work, and was ready before, waited for it */
+/* Work that was ready and starts this soon behind other work waited for it … */
+#define STREAMS_CLOSE_NS 5000u
+/* … or this soon, if the other work ran for most of the wait; chosen (17 µs seen). */
+#define STREAMS_LONG_NS 30000u
 
 /* Copies without a stream are in nobody's line but that of their engine. */
 static uint32_t streams_find(const struct gp_analysis *analysis, const struct analysis_stream *like)
@@ -95,6 +98,17 @@ static const struct analysis_recent *streams_event(const struct gp_analysis *ana
 	return best;
 }
 
+/* Whether work that was ready and started later is likely to have waited for this. An MI300 takes longer than other
+ * devices to go on after a stream has waited, so the time until then decides: did the other work run for most of it? */
+static bool streams_is_behind(const struct analysis_recent *recent, uint64_t ready_ns, uint64_t start_ns)
+{
+	uint64_t from_ns = recent->start_ns > ready_ns ? recent->start_ns : ready_ns;
+	uint64_t gap_ns = start_ns - recent->end_ns;
+
+	return gap_ns <= STREAMS_CLOSE_NS ||
+	       (gap_ns <= STREAMS_LONG_NS && (recent->end_ns - from_ns) / 3 >= (start_ns - ready_ns) / 4);
+}
+
 /* Work of another stream that ended just before this one started, which was ready earlier. */
 static const struct analysis_recent *streams_beside(const struct gp_analysis *analysis,
 						    const struct analysis_stream *stream, uint64_t ready_ns,
@@ -111,7 +125,7 @@ static const struct analysis_recent *streams_beside(const struct gp_analysis *an
 			const struct analysis_recent *recent = &other->recent[j];
 
 			if (recent->end_ns > ready_ns && recent->end_ns <= start_ns &&
-			    start_ns - recent->end_ns <= STREAMS_CLOSE_NS && (!best || recent->end_ns > best->end_ns))
+			    streams_is_behind(recent, ready_ns, start_ns) && (!best || recent->end_ns > best->end_ns))
 				best = recent;
 		}
 	}
@@ -208,6 +222,7 @@ int gp_streams_add(struct gp_analysis *analysis, const struct gp_trace_record *r
 	if (r)
 		return r;
 	stream->recent[stream->recent_count++ % ANALYSIS_RECENT] = (struct analysis_recent){
+		.start_ns = record->start_ns,
 		.end_ns = record->end_ns,
 		.node = number,
 		.submit_ns = node.launch_start_ns,

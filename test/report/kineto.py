@@ -24,7 +24,8 @@ LAYERS = {
     "Runtime": CALL,
     "cuda_sync": WAIT,
 }
-CLOSE = 5000
+CLOSE = 5000  # work this soon behind other work waited for it
+LONG = 30000  # … or this soon, if the other work ran for three quarters of the wait
 
 
 class Event:
@@ -171,7 +172,7 @@ class Run:
                 for w in self.near(work.start)
                 if (w.device, w.stream) != (work.device, work.stream)
                 and least < w.end <= work.start
-                and work.start - w.end <= CLOSE
+                and (work.start - w.end <= CLOSE or (w.end - max(w.start, least)) // 3 >= (work.start - least) // 4)
                 and w.start <= work.start
                 and w is not work
             ]
@@ -182,7 +183,7 @@ class Run:
 
     def near(self, time: int) -> Iterator[Event]:
         at = bisect.bisect_right(self.ended_keys, time)
-        while at and self.ended_keys[at - 1] >= time - CLOSE:
+        while at and self.ended_keys[at - 1] >= time - LONG:
             at -= 1
             yield self.ended[at]
 
