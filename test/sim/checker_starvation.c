@@ -5,6 +5,7 @@
  * core believes. The bound allows for one lost acknowledgement, not for a storm of them, so each fault, and each change
  * of who is there, starts the count anew.
  */
+#include <string.h>
 #include "test/sim/checker.h"
 #include "test/sim/checker_known.h"
 #include "test/sim/checker_truth.h"
@@ -26,7 +27,14 @@ struct starvation_clients {
 	uint64_t members;
 };
 
+/* What the queues of one device have in common within a step: no call of the core comes between them. */
+struct starvation_device {
+	bool has_bound, has_looked, has_slot;
+	uint64_t bound_ns;
+};
+
 struct starvation_state {
+	struct starvation_device devices[KNOWN_DEVICE_MAX];
 	uint64_t mark_ns, offset_ns, disturbed_ns;
 	uint64_t calls; /* of the core: between two of them the bound stays the same */
 	struct starvation_queue queues[KNOWN_QUEUE_MAX];
@@ -58,6 +66,27 @@ static void starvation_disturb(struct checker_run *run, struct starvation_state 
 	starvation_reset(state, run->now_ns);
 }
 
+static uint64_t starvation_device_bound_ns(const struct checker_run *run, struct starvation_state *state,
+					   uint32_t index)
+{
+	struct starvation_device *device = &state->devices[index];
+
+	if (!device->has_bound)
+		device->bound_ns = gp_sched_starvation_bound_ns(run->core, index);
+	device->has_bound = true;
+	return device->bound_ns;
+}
+
+static bool starvation_has_slot(const struct checker_run *run, struct starvation_state *state, uint32_t index)
+{
+	struct starvation_device *device = &state->devices[index];
+
+	if (!device->has_looked)
+		device->has_slot = known_has_slot(run->known, index);
+	device->has_looked = true;
+	return device->has_slot;
+}
+
 /* A gang waits for all its devices, in the worst case for one after the other. Each aged turn is an open and a close,
  * and the driver's own latency comes on top of what these cost. */
 static uint64_t starvation_bound_ns(const struct checker_run *run, struct starvation_state *state, uint32_t index)
@@ -77,7 +106,7 @@ static uint64_t starvation_bound_ns(const struct checker_run *run, struct starva
 	bound_ns += latency_ns * clients->count;
 	for (i = 0; i < run->known->device_count; i++) {
 		if (i != queue->device && queue->attr.gang)
-			bound_ns += gp_sched_starvation_bound_ns(run->core, i) + latency_ns;
+			bound_ns += starvation_device_bound_ns(run, state, i) + latency_ns;
 	}
 	return bound_ns;
 }
@@ -96,7 +125,7 @@ static void starvation_queue_step(struct checker_run *run, struct starvation_sta
 	gp_sim_queue(run->sim, (uint32_t)q->attr.tag, &info);
 	if (own->generation != q->generation || !q->has_work || info.written == info.completed || device->stopped ||
 	    q->gate == GP_GATE_QUARANTINED ||
-	    (closed && q->attr.kind == GP_KIND_COMPUTE && !known_has_slot(run->known, q->device)))
+	    (closed && q->attr.kind == GP_KIND_COMPUTE && !starvation_has_slot(run, state, q->device)))
 		*own = (struct starvation_queue){ .generation = q->generation,
 						  .start_ns = run->now_ns,
 						  .closed_ns = run->now_ns };
@@ -137,6 +166,7 @@ static void starvation_step(struct checker_run *run, struct starvation_state *st
 	uint32_t i;
 
 	state->mark_ns = run->now_ns;
+	memset(state->devices, 0, sizeof(state->devices));
 	for (i = 0; i < run->known->queue_end; i++) {
 		if (run->known->queues[i].used && run->known->devices[run->known->queues[i].device].gates)
 			starvation_queue_step(run, state, i, elapsed_ns);
