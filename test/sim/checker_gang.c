@@ -53,6 +53,8 @@ static void gang_note_forced(struct gang_state *state, const struct known *known
 {
 	uint32_t i, k;
 
+	if (!state->forced_count && !known->stuck_count)
+		return;
 	for (k = 0; k < state->forced_count; k++) {
 		for (i = 0; i < known->queue_end; i++)
 			if (known->queues[i].used && known->queues[i].attr.gang == state->forced[k] &&

@@ -205,6 +205,8 @@ static void rest_event(struct checker_run *run, void *data, const struct check_e
 	struct known *known = run->known;
 	uint32_t i;
 
+	if (event->type >= CHECK_GPU_ADD)
+		return; /* nothing was said to the core or by it since the last look */
 	if ((event->type == CHECK_PLAN || event->type == CHECK_QUIET || event->type == CHECK_SETTLED) &&
 	    event->core_ns >= known->core_ns && event->core_ns - event->now_ns != state->offset_ns) {
 		state->offset_ns = event->core_ns - event->now_ns;
