@@ -99,6 +99,7 @@ static const char *known_add_device(struct known *known, const struct check_even
 	*device = (struct known_device){ .attr = *event->attr,
 					 .policy = event->policy,
 					 .gates = !known_is(event->policy, "none"),
+					 .is_edf = known_is(event->policy, "edf"),
 					 .ranked = known_is(event->policy, "hpf") || known_is(event->policy, "edf") };
 	device->attr.ack_timeout_ns = known_or(event->attr->ack_timeout_ns, 1000000000);
 	device->param = (struct gp_param){

@@ -63,6 +63,7 @@ struct known_device {
 	struct gp_param param; /* with the documented defaults filled in */
 	const char *policy;
 	bool gates, ranked;  /* the policy closes gates; it ranks */
+	bool is_edf;         /* … by deadline */
 	bool stopped, quiet; /* quiet: nothing was said since the core had nothing to order */
 	uint64_t seq;        /* of its last plan */
 	uint32_t close_count;

@@ -116,7 +116,7 @@ static bool rest_is_above(const struct known *known, const struct known_queue *a
 
 	if (known_is_behind(known, a)) /* its guaranteed share: it goes before every priority and deadline */
 		return true;
-	if (!strcmp(device->policy, "edf") && (a->attr.deadline_ns || b->attr.deadline_ns))
+	if (device->is_edf && (a->attr.deadline_ns || b->attr.deadline_ns))
 		return a->attr.deadline_ns && a != b; /* among those with deadlines it depends on when they got work */
 	/* A gang, or a sibling with work, may lend it more. */
 	return a->attr.priority > b->attr.priority || a->rank > b->rank || a->vague;
