@@ -5,7 +5,6 @@
  * core believes. The bound allows for one lost acknowledgement, not for a storm of them, so each fault, and each change
  * of who is there, starts the count anew.
  */
-#include <string.h>
 #include "test/sim/checker.h"
 #include "test/sim/checker_known.h"
 #include "test/sim/checker_truth.h"
@@ -27,14 +26,19 @@ struct starvation_clients {
 	uint64_t members;
 };
 
-/* What the queues of one device have in common within a step: no call of the core comes between them. */
-struct starvation_device {
-	bool has_bound, has_looked, has_slot;
-	uint64_t bound_ns;
+/* What was computed, and when `run` had counted so many calls of the core: the same until the next one. */
+struct starvation_bound {
+	uint64_t ns, calls;
+};
+
+struct starvation_slot {
+	bool has_slot;
+	uint64_t calls;
 };
 
 struct starvation_state {
-	struct starvation_device devices[KNOWN_DEVICE_MAX];
+	struct starvation_bound device_bounds[KNOWN_DEVICE_MAX], bounds[KNOWN_QUEUE_MAX];
+	struct starvation_slot slots[KNOWN_DEVICE_MAX];
 	uint64_t mark_ns, offset_ns, disturbed_ns;
 	uint64_t calls; /* of the core: between two of them the bound stays the same */
 	struct starvation_queue queues[KNOWN_QUEUE_MAX];
@@ -69,22 +73,20 @@ static void starvation_disturb(struct checker_run *run, struct starvation_state 
 static uint64_t starvation_device_bound_ns(const struct checker_run *run, struct starvation_state *state,
 					   uint32_t index)
 {
-	struct starvation_device *device = &state->devices[index];
+	struct starvation_bound *bound = &state->device_bounds[index];
 
-	if (!device->has_bound)
-		device->bound_ns = gp_sched_starvation_bound_ns(run->core, index);
-	device->has_bound = true;
-	return device->bound_ns;
+	if (bound->calls != run->calls)
+		*bound = (struct starvation_bound){ gp_sched_starvation_bound_ns(run->core, index), run->calls };
+	return bound->ns;
 }
 
 static bool starvation_has_slot(const struct checker_run *run, struct starvation_state *state, uint32_t index)
 {
-	struct starvation_device *device = &state->devices[index];
+	struct starvation_slot *slot = &state->slots[index];
 
-	if (!device->has_looked)
-		device->has_slot = known_has_slot(run->known, index);
-	device->has_looked = true;
-	return device->has_slot;
+	if (slot->calls != run->calls)
+		*slot = (struct starvation_slot){ known_has_slot(run->known, index), run->calls };
+	return slot->has_slot;
 }
 
 /* A gang waits for all its devices, in the worst case for one after the other. Each aged turn is an open and a close,
@@ -92,23 +94,26 @@ static bool starvation_has_slot(const struct checker_run *run, struct starvation
 static uint64_t starvation_bound_ns(const struct checker_run *run, struct starvation_state *state, uint32_t index)
 {
 	struct starvation_clients *clients = &state->clients[index];
+	struct starvation_bound *bound = &state->bounds[index];
 	const struct known_queue *queue = &run->known->queues[index];
 	struct gp_queue_id id = { index, queue->generation };
-	uint64_t bound_ns = gp_sched_queue_starvation_bound_ns(run->core, id);
 	uint64_t latency_ns = 4 * STARVATION_CLIENT_MAX * (run->latency_ns + STARVATION_START_NS);
 	uint32_t i;
 
+	if (bound->calls == run->calls)
+		return bound->ns;
 	if (clients->members != run->known->members) {
 		clients->count = known_clients_of(run->known, known_user(run->known, queue), queue->device);
 		clients->members = run->known->members;
 	}
 	/* As often as the others of its user are before it. */
-	bound_ns += latency_ns * clients->count;
+	bound->ns = gp_sched_queue_starvation_bound_ns(run->core, id) + latency_ns * clients->count;
 	for (i = 0; i < run->known->device_count; i++) {
 		if (i != queue->device && queue->attr.gang)
-			bound_ns += starvation_device_bound_ns(run, state, i) + latency_ns;
+			bound->ns += starvation_device_bound_ns(run, state, i) + latency_ns;
 	}
-	return bound_ns;
+	bound->calls = run->calls;
+	return bound->ns;
 }
 
 static void starvation_queue_step(struct checker_run *run, struct starvation_state *state, uint32_t index,
@@ -166,7 +171,6 @@ static void starvation_step(struct checker_run *run, struct starvation_state *st
 	uint32_t i;
 
 	state->mark_ns = run->now_ns;
-	memset(state->devices, 0, sizeof(state->devices));
 	for (i = 0; i < run->known->queue_end; i++) {
 		if (run->known->queues[i].used && run->known->devices[run->known->queues[i].device].gates)
 			starvation_queue_step(run, state, i, elapsed_ns);

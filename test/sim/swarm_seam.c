@@ -288,6 +288,7 @@ int __wrap_gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uin
 
 	if (known && seam.plant && seam.plant->completed)
 		said = seam.plant->completed((uint32_t)known->attr.tag, written, completed);
+	seam.run->calls += said != completed;
 	ret = __real_gp_sched_sample(sched, queue, written, said, now_ns);
 	if (ret || !is_new)
 		return ret;
