@@ -49,18 +49,18 @@ struct age_state {
 	bool is_noted; /* what the core was told last, and who has a turn since, is in answer_ns_max and the budgets */
 };
 
-static void age_reset(struct age_state *state, uint64_t core_ns)
+static void age_reset(const struct known *known, struct age_state *state)
 {
 	uint32_t i;
 
-	state->begin_ns = state->mark_ns = core_ns;
+	state->begin_ns = state->mark_ns = known->core_ns;
 	state->user_count = 0;
 	for (i = 0; i < KNOWN_DEVICE_MAX; i++)
 		state->devices[i] = (struct age_device){ .answer_ns_max = state->devices[i].answer_ns_max,
 							 .yield_ns = state->devices[i].yield_ns,
 							 .budget = state->devices[i].budget,
 							 .budget_ns = state->devices[i].budget_ns };
-	for (i = 0; i < KNOWN_QUEUE_MAX; i++) {
+	for (i = 0; i < known->queue_end; i++) {
 		state->queues[i].vain = 0;
 		state->queues[i].aged = state->queues[i].alone = false;
 	}
@@ -538,11 +538,11 @@ static void age_event(struct checker_run *run, void *data, const struct check_ev
 	if ((event->type == CHECK_SETTLED || event->type == CHECK_PLAN) &&
 	    event->core_ns - event->now_ns != state->offset_ns) {
 		state->offset_ns = event->core_ns - event->now_ns; /* the core's clock jumped */
-		age_reset(state, run->known->core_ns);
+		age_reset(run->known, state);
 	}
 	if (latest_ns != state->disturbed_ns || event->type == CHECK_QUEUE_ADD || event->type == CHECK_ATTR) {
 		state->disturbed_ns = latest_ns;
-		age_reset(state, run->known->core_ns);
+		age_reset(run->known, state);
 	}
 	age_answers(run->known, state, event);
 	if (event->type == CHECK_PLAN || event->type == CHECK_SETTLED)

@@ -45,12 +45,13 @@ struct starvation_state {
 	struct starvation_clients clients[KNOWN_QUEUE_MAX];
 };
 
-static void starvation_reset(struct starvation_state *state, uint64_t now_ns)
+/* Of the places that a queue ever had: one that gets its first queue comes here with that. */
+static void starvation_reset(const struct checker_run *run, struct starvation_state *state)
 {
 	uint32_t i;
 
-	for (i = 0; i < KNOWN_QUEUE_MAX; i++) {
-		state->queues[i].start_ns = state->queues[i].closed_ns = now_ns;
+	for (i = 0; i < run->known->queue_end; i++) {
+		state->queues[i].start_ns = state->queues[i].closed_ns = run->now_ns;
 		state->queues[i].open_ns = state->queues[i].bound_ns = 0;
 	}
 }
@@ -67,7 +68,7 @@ static void starvation_disturb(struct checker_run *run, struct starvation_state 
 	if (latest_ns == state->disturbed_ns)
 		return;
 	state->disturbed_ns = latest_ns;
-	starvation_reset(state, run->now_ns);
+	starvation_reset(run, state);
 }
 
 static uint64_t starvation_device_bound_ns(const struct checker_run *run, struct starvation_state *state,
@@ -184,10 +185,10 @@ static void starvation_event(struct checker_run *run, void *data, const struct c
 	state->calls += event->type == CHECK_SETTLED;
 	if (event->type == CHECK_SETTLED && event->core_ns - event->now_ns != state->offset_ns) {
 		state->offset_ns = event->core_ns - event->now_ns; /* the core's clock jumped */
-		starvation_reset(state, run->now_ns);
+		starvation_reset(run, state);
 	}
 	if (event->type == CHECK_CALM || event->type == CHECK_ATTR || event->type == CHECK_QUEUE_ADD)
-		starvation_reset(state, run->now_ns);
+		starvation_reset(run, state);
 	if (event->type != CHECK_STEP || !run->core)
 		return;
 	starvation_disturb(run, state);
