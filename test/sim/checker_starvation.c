@@ -117,21 +117,29 @@ static uint64_t starvation_bound_ns(const struct checker_run *run, struct starva
 	return bound->ns;
 }
 
+/* Nothing of it waits for its gate. Work the core only presumes (counters at fetch) waits for nothing. */
+static bool starvation_is_idle(const struct checker_run *run, struct starvation_state *state,
+			       const struct known_queue *q, bool closed)
+{
+	struct gp_sim_queue_info info;
+
+	if (!q->has_work || run->known->devices[q->device].stopped || q->gate == GP_GATE_QUARANTINED)
+		return true;
+	gp_sim_queue(run->sim, (uint32_t)q->attr.tag, &info);
+	return info.written == info.completed ||
+	       (closed && q->attr.kind == GP_KIND_COMPUTE && !starvation_has_slot(run, state, q->device));
+}
+
 static void starvation_queue_step(struct checker_run *run, struct starvation_state *state, uint32_t index,
 				  uint64_t elapsed_ns)
 {
 	const struct known_queue *q = &run->known->queues[index];
 	const struct known_device *device = &run->known->devices[q->device];
 	struct starvation_queue *own = &state->queues[index];
-	struct gp_sim_queue_info info;
 	uint64_t bound_ns, more_ns;
 	bool closed = q->attr.tag < TRUTH_QUEUE_MAX && run->truth->queues[q->attr.tag].closed;
 
-	/* Work the core only presumes (counters at fetch) waits for nothing. */
-	gp_sim_queue(run->sim, (uint32_t)q->attr.tag, &info);
-	if (own->generation != q->generation || !q->has_work || info.written == info.completed || device->stopped ||
-	    q->gate == GP_GATE_QUARANTINED ||
-	    (closed && q->attr.kind == GP_KIND_COMPUTE && !starvation_has_slot(run, state, q->device)))
+	if (own->generation != q->generation || starvation_is_idle(run, state, q, closed))
 		*own = (struct starvation_queue){ .generation = q->generation,
 						  .start_ns = run->now_ns,
 						  .closed_ns = run->now_ns };
