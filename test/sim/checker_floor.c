@@ -28,6 +28,8 @@ struct floor_own {
 struct floor_state {
 	uint64_t mark_ns, offset_ns, disturbed_ns;
 	struct floor_own own[FLOOR_CLIENT_MAX][KNOWN_DEVICE_MAX];
+	uint64_t any_calls[KNOWN_DEVICE_MAX]; /* when `run` had counted so many calls of the core any[] was found */
+	bool any[KNOWN_DEVICE_MAX];           /* a queue there has a guaranteed share */
 	uint64_t none_ns[KNOWN_DEVICE_MAX]; /* every client there is as floor_none() leaves it for this quantum; 0: not
 					     */
 };
@@ -117,15 +119,18 @@ static uint32_t floor_part(const struct floor_open *open, uint32_t client, bool 
 }
 
 /* Does any queue on the device have a guaranteed share? */
-static bool floor_any(const struct checker_run *run, uint32_t device)
+static bool floor_any(const struct checker_run *run, struct floor_state *state, uint32_t device)
 {
 	uint32_t i;
 
+	if (state->any_calls[device] == run->calls)
+		return state->any[device];
+	state->any_calls[device] = run->calls;
 	for (i = 0; i < run->known->queue_end; i++)
 		if (run->known->queues[i].used && run->known->queues[i].device == device &&
 		    run->known->queues[i].attr.floor_permille)
-			return true;
-	return false;
+			return state->any[device] = true;
+	return state->any[device] = false;
 }
 
 static void floor_look(const struct checker_run *run, const struct known_queue *q, struct floor_look *look)
@@ -200,7 +205,7 @@ static void floor_step(struct checker_run *run, struct floor_state *state, uint6
 
 		if (!d->gates || d->stopped)
 			continue;
-		if (!floor_any(run, device)) {
+		if (!floor_any(run, state, device)) {
 			floor_none(state, device, floor_quantum_ns(d));
 			continue;
 		}

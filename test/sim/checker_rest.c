@@ -74,7 +74,8 @@ static uint64_t rest_level_ns(const struct rest_state *state, const struct known
 /* Who has work, or is in a gang that has, is at work now; a newcomer counts as such. */
 static void rest_note(const struct known *known, struct rest_state *state)
 {
-	uint32_t i;
+	uint64_t gang_until_ns = 0;
+	uint32_t i, gang = 0;
 
 	for (i = 0; i < known->queue_end && i < KNOWN_QUEUE_MAX; i++) {
 		const struct known_queue *q = &known->queues[i];
@@ -86,7 +87,10 @@ static void rest_note(const struct known *known, struct rest_state *state)
 		if (state->generation[i] != q->generation)
 			rest_active(state, id, known->core_ns);
 		rest_active(state, id, rest_until_ns(known, q));
-		rest_active(state, id, rest_gang_until_ns(known, q->attr.gang));
+		if (q->attr.gang != gang)
+			gang_until_ns = rest_gang_until_ns(known, q->attr.gang);
+		gang = q->attr.gang;
+		rest_active(state, id, gang_until_ns);
 		rest_level(state, q, state->active_ns[i]);
 	}
 }

@@ -33,6 +33,8 @@ struct slice_state {
 	uint32_t set_count[KNOWN_DEVICE_MAX];      /* contexts that have another slice than the device's own */
 	uint64_t twins_since_ns[KNOWN_DEVICE_MAX]; /* + 1; 0: there are none */
 	struct slice_order orders[KNOWN_QUEUE_MAX];
+	uint64_t upper_calls[KNOWN_DEVICE_MAX]; /* when `run` had counted so many calls of the core … */
+	bool has_upper[KNOWN_DEVICE_MAX];       /* … slice_has_upper() said this */
 };
 
 static uint64_t slice_own_ns(const struct checker_run *run)
@@ -113,9 +115,11 @@ static bool slice_has_failed(const struct checker_run *run, const struct slice_o
 static void slice_given_back(struct checker_run *run, struct slice_state *state, uint32_t device, bool is_end)
 {
 	const struct known_device *known_device = &run->known->devices[device];
-	bool has_upper = slice_has_upper(run->known, device);
 	uint32_t i;
 
+	if (state->upper_calls[device] != run->calls)
+		state->has_upper[device] = slice_has_upper(run->known, device);
+	state->upper_calls[device] = run->calls;
 	for (i = 0; i < run->known->queue_end; i++) {
 		const struct known_queue *q = &run->known->queues[i];
 		struct gp_sim_queue_info info;
@@ -129,7 +133,7 @@ static void slice_given_back(struct checker_run *run, struct slice_state *state,
 		context = slice_context(state, &info);
 		if (slice_has_failed(run, &state->orders[i], known_device))
 			context->wrong_since_ns = 0;
-		else if (!slice_is_short(run, context->slice_ns) || (has_upper && q->is_batch))
+		else if (!slice_is_short(run, context->slice_ns) || (state->has_upper[device] && q->is_batch))
 			context->wrong_since_ns = 0;
 		else if (!context->wrong_since_ns)
 			context->wrong_since_ns = run->now_ns + 1;
