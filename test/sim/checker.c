@@ -77,6 +77,7 @@ void checker_run_event(struct checker_run *run, struct check_event *event)
 
 	if (event->now_ns > run->now_ns)
 		run->now_ns = event->now_ns;
+	run->calls += event->type < CHECK_GPU_ADD;
 	if (run->log)
 		run->log(event);
 	if (event->type == CHECK_CALM)

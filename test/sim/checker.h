@@ -99,6 +99,7 @@ struct checker_run {
 	uint64_t latency_ns;  /* of the driver, from an event to the call below: no part of what the core knows */
 	uint64_t late_ns;     /* answers may come so much later than they should */
 	uint32_t mute_client; /* carries out nothing until the calm; CHECKER_NONE: nobody is so */
+	uint64_t calls;       /* grows whenever the core was called, unless the call cannot have changed anything */
 	bool calm;            /* no more faults, no more arrivals */
 	uint64_t now_ns;
 	void *states[CHECKER_COUNT];

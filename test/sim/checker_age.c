@@ -46,20 +46,21 @@ struct age_state {
 	struct age_queue queues[KNOWN_QUEUE_MAX];
 	struct age_user users[AGE_USER_MAX];
 	uint32_t user_count;
+	bool is_noted; /* what the core was told last, and who has a turn since, is in answer_ns_max and the budgets */
 };
 
-static void age_reset(struct age_state *state, uint64_t core_ns)
+static void age_reset(const struct known *known, struct age_state *state)
 {
 	uint32_t i;
 
-	state->begin_ns = state->mark_ns = core_ns;
+	state->begin_ns = state->mark_ns = known->core_ns;
 	state->user_count = 0;
 	for (i = 0; i < KNOWN_DEVICE_MAX; i++)
 		state->devices[i] = (struct age_device){ .answer_ns_max = state->devices[i].answer_ns_max,
 							 .yield_ns = state->devices[i].yield_ns,
 							 .budget = state->devices[i].budget,
 							 .budget_ns = state->devices[i].budget_ns };
-	for (i = 0; i < KNOWN_QUEUE_MAX; i++) {
+	for (i = 0; i < known->queue_end; i++) {
 		state->queues[i].vain = 0;
 		state->queues[i].aged = state->queues[i].alone = false;
 	}
@@ -512,13 +513,24 @@ static void age_answer(const struct known *known, struct age_state *state, const
 		device->answer_ns_max = until_ns - queue->order_ns;
 }
 
+static void age_answers(const struct known *known, struct age_state *state, const struct check_event *event)
+{
+	uint32_t i;
+
+	if (event->type == CHECK_ACK && event->queue.index < known->queue_end)
+		age_answer(known, state, &known->queues[event->queue.index], true);
+	for (i = 0; i < known->queue_end && known->moving_count; i++)
+		age_answer(known, state, &known->queues[i], false);
+}
+
 static void age_event(struct checker_run *run, void *data, const struct check_event *event)
 {
 	struct age_state *state = data;
 	uint64_t latest_ns = 0;
 	uint32_t i;
 
-	if (!run->core)
+	/* Between two calls of the core neither its time nor what it was told changes: once more says nothing new. */
+	if (!run->core || (event->type >= CHECK_GPU_ADD && state->is_noted))
 		return;
 	for (i = 0; i < run->known->device_count; i++)
 		latest_ns = run->known->devices[i].disturbed_ns > latest_ns ? run->known->devices[i].disturbed_ns :
@@ -526,15 +538,13 @@ static void age_event(struct checker_run *run, void *data, const struct check_ev
 	if ((event->type == CHECK_SETTLED || event->type == CHECK_PLAN) &&
 	    event->core_ns - event->now_ns != state->offset_ns) {
 		state->offset_ns = event->core_ns - event->now_ns; /* the core's clock jumped */
-		age_reset(state, run->known->core_ns);
+		age_reset(run->known, state);
 	}
 	if (latest_ns != state->disturbed_ns || event->type == CHECK_QUEUE_ADD || event->type == CHECK_ATTR) {
 		state->disturbed_ns = latest_ns;
-		age_reset(state, run->known->core_ns);
+		age_reset(run->known, state);
 	}
-	for (i = 0; i < run->known->queue_end; i++)
-		age_answer(run->known, state, &run->known->queues[i],
-			   event->type == CHECK_ACK && event->queue.index == i);
+	age_answers(run->known, state, event);
 	if (event->type == CHECK_PLAN || event->type == CHECK_SETTLED)
 		age_account(run, state);
 	for (i = 0; i < run->known->device_count; i++)
@@ -545,6 +555,7 @@ static void age_event(struct checker_run *run, void *data, const struct check_ev
 	}
 	if (event->type == CHECK_SETTLED)
 		age_look(run, state);
+	state->is_noted = event->type != CHECK_PLAN && event->type != CHECK_SETTLED;
 }
 
 const struct checker checker_age = {

@@ -7,6 +7,7 @@
  * answers are waited for, or in which the device has no slot, is nobody's fault; a fault, and each change of who is
  * there, starts the count anew.
  */
+#include <string.h>
 #include "test/sim/checker.h"
 #include "test/sim/checker_known.h"
 #include "test/sim/checker_truth.h"
@@ -27,6 +28,10 @@ struct floor_own {
 struct floor_state {
 	uint64_t mark_ns, offset_ns, disturbed_ns;
 	struct floor_own own[FLOOR_CLIENT_MAX][KNOWN_DEVICE_MAX];
+	uint64_t any_calls[KNOWN_DEVICE_MAX]; /* when `run` had counted so many calls of the core any[] was found */
+	bool any[KNOWN_DEVICE_MAX];           /* a queue there has a guaranteed share */
+	uint64_t none_ns[KNOWN_DEVICE_MAX]; /* every client there is as floor_none() leaves it for this quantum; 0: not
+					     */
 };
 
 static uint64_t floor_quantum_ns(const struct known_device *device)
@@ -48,6 +53,7 @@ static void floor_reset(const struct checker_run *run, struct floor_state *state
 {
 	uint32_t i, k;
 
+	memset(state->none_ns, 0, sizeof(state->none_ns));
 	for (i = 0; i < FLOOR_CLIENT_MAX; i++)
 		for (k = 0; k < run->known->device_count; k++)
 			floor_forget(&state->own[i][k], floor_quantum_ns(&run->known->devices[k]), is_fault);
@@ -113,41 +119,53 @@ static uint32_t floor_part(const struct floor_open *open, uint32_t client, bool 
 }
 
 /* Does any queue on the device have a guaranteed share? */
-static bool floor_any(const struct checker_run *run, uint32_t device)
+static bool floor_any(const struct checker_run *run, struct floor_state *state, uint32_t device)
 {
 	uint32_t i;
 
+	if (state->any_calls[device] == run->calls)
+		return state->any[device];
+	state->any_calls[device] = run->calls;
 	for (i = 0; i < run->known->queue_end; i++)
 		if (run->known->queues[i].used && run->known->queues[i].device == device &&
 		    run->known->queues[i].attr.floor_permille)
-			return true;
-	return false;
+			return state->any[device] = true;
+	return state->any[device] = false;
 }
 
-static struct floor_look floor_look(const struct checker_run *run, uint32_t client, uint32_t device, bool is_excused)
+static void floor_look(const struct checker_run *run, const struct known_queue *q, struct floor_look *look)
 {
-	struct floor_look look = { .is_excused = is_excused };
 	struct gp_sim_queue_info info;
-	uint32_t i;
 
+	if (!q->attr.gang && q->attr.floor_permille > look->permille)
+		look->permille = q->attr.floor_permille;
+	look->is_excused |= q->gate == GP_GATE_QUARANTINED || q->gate == GP_GATE_UNKNOWN || known_moves(q) ||
+			    q->vague || q->attr.gang;
+	look->is_known |= q->has_work;
+	if (q->attr.kind != GP_KIND_COMPUTE || !q->has_work)
+		return;
+	gp_sim_queue(run->sim, (uint32_t)q->attr.tag, &info);
+	look->has_work |= info.written != info.completed;
+}
+
+/* Of every client, in one walk over the queues. */
+static void floor_look_all(const struct checker_run *run, uint32_t device, bool is_excused, struct floor_look *looks)
+{
+	uint32_t i, shares = 0;
+
+	for (i = 0; i < FLOOR_CLIENT_MAX; i++)
+		looks[i] = (struct floor_look){ .is_excused = is_excused };
 	for (i = 0; i < run->known->queue_end; i++) {
 		const struct known_queue *q = &run->known->queues[i];
+
 		if (!q->used || q->device != device)
 			continue;
-		look.shares += q->attr.floor_permille > 0;
-		if (q->client.index != client)
-			continue;
-		if (!q->attr.gang && q->attr.floor_permille > look.permille)
-			look.permille = q->attr.floor_permille;
-		look.is_excused |= q->gate == GP_GATE_QUARANTINED || q->gate == GP_GATE_UNKNOWN || known_moves(q) ||
-				   q->vague || q->attr.gang;
-		gp_sim_queue(run->sim, (uint32_t)q->attr.tag, &info);
-		look.is_known |= q->has_work;
-		if (q->attr.kind != GP_KIND_COMPUTE || !q->has_work || info.written == info.completed)
-			continue;
-		look.has_work = true;
+		shares += q->attr.floor_permille > 0;
+		if (q->client.index < FLOOR_CLIENT_MAX)
+			floor_look(run, q, &looks[q->client.index]);
 	}
-	return look;
+	for (i = 0; i < FLOOR_CLIENT_MAX; i++)
+		looks[i].shares = shares;
 }
 
 static int64_t floor_bound(const struct checker_run *run, const struct floor_look *look, uint32_t device)
@@ -164,6 +182,9 @@ static void floor_none(struct floor_state *state, uint32_t device, uint64_t quan
 {
 	uint32_t client;
 
+	if (state->none_ns[device] == quantum_ns)
+		return;
+	state->none_ns[device] = quantum_ns;
 	for (client = 0; client < FLOOR_CLIENT_MAX; client++) {
 		state->own[client][device].most = 0;
 		floor_forget(&state->own[client][device], quantum_ns, false);
@@ -172,6 +193,7 @@ static void floor_none(struct floor_state *state, uint32_t device, uint64_t quan
 
 static void floor_step(struct checker_run *run, struct floor_state *state, uint64_t elapsed_ns)
 {
+	struct floor_look looks[FLOOR_CLIENT_MAX];
 	uint32_t client, device;
 
 	known_refresh(run->known);
@@ -183,18 +205,19 @@ static void floor_step(struct checker_run *run, struct floor_state *state, uint6
 
 		if (!d->gates || d->stopped)
 			continue;
-		if (!floor_any(run, device)) {
+		if (!floor_any(run, state, device)) {
 			floor_none(state, device, floor_quantum_ns(d));
 			continue;
 		}
 		open = floor_look_open(run, device);
 		is_excused = known_waits(run->known, device) || !known_has_slot(run->known, device);
+		state->none_ns[device] = 0;
+		floor_look_all(run, device, is_excused, looks);
 		for (client = 0; client < FLOOR_CLIENT_MAX; client++) {
 			struct floor_own *own = &state->own[client][device];
-			struct floor_look look;
+			struct floor_look look = looks[client];
 			int64_t owed, had;
 
-			look = floor_look(run, client, device, is_excused);
 			owed = (int64_t)(elapsed_ns * look.permille);
 			had = look.is_excused || !look.has_work ?
 				      0 :
@@ -237,9 +260,12 @@ static bool floor_is_promised(const struct known *known, const struct known_queu
 static int64_t floor_pending(const struct checker_run *run, const struct floor_state *state,
 			     const struct known_queue *q)
 {
-	struct floor_look look = floor_look(run, q->client.index, q->device, false);
-	int64_t owed = (int64_t)((run->now_ns - state->mark_ns) * look.permille);
+	struct floor_look looks[FLOOR_CLIENT_MAX], look;
+	int64_t owed;
 
+	floor_look_all(run, q->device, false, looks);
+	look = looks[q->client.index];
+	owed = (int64_t)((run->now_ns - state->mark_ns) * look.permille);
 	return look.is_known ? owed + owed / FLOOR_MORE : 0;
 }
 
@@ -254,6 +280,7 @@ static void floor_claim(struct checker_run *run, struct floor_state *state, cons
 	if (!q || q->client.index >= FLOOR_CLIENT_MAX)
 		return;
 	own = &state->own[q->client.index][q->device];
+	state->none_ns[q->device] = 0;
 	if (!claim->value) {
 		own->most += (int64_t)(run->known->devices[q->device].attr.close_ns * 1000);
 		return;

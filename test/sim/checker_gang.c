@@ -53,6 +53,8 @@ static void gang_note_forced(struct gang_state *state, const struct known *known
 {
 	uint32_t i, k;
 
+	if (!state->forced_count && !known->stuck_count)
+		return;
 	for (k = 0; k < state->forced_count; k++) {
 		for (i = 0; i < known->queue_end; i++)
 			if (known->queues[i].used && known->queues[i].attr.gang == state->forced[k] &&
@@ -149,7 +151,7 @@ static bool gang_is_alone(const struct known *known, const struct known_queue *q
 	return queue->stuck && !known_keeps_gang(known, queue);
 }
 
-static bool gang_is_steady(const struct known *known, uint32_t gang)
+static bool gang_is_steady(const struct known *known, uint32_t gang, const bool *waits)
 {
 	const struct known_queue *q;
 	uint32_t i;
@@ -158,9 +160,8 @@ static bool gang_is_steady(const struct known *known, uint32_t gang)
 		q = &known->queues[i];
 		if (!q->used || q->attr.gang != gang || gang_is_alone(known, q))
 			continue;
-		if (known_waits(known, q->device) || known->devices[q->device].stopped ||
-		    !known->devices[q->device].gates || (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSED) ||
-		    known_is_excused(known, q))
+		if (waits[q->device] || known->devices[q->device].stopped || !known->devices[q->device].gates ||
+		    (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSED) || known_is_excused(known, q))
 			return false;
 	}
 	return true;
@@ -173,7 +174,7 @@ static void gang_look(struct checker_run *run, const struct known_queue *first)
 	const struct truth_queue *a = &run->truth->queues[first->attr.tag], *b;
 	uint32_t i;
 
-	if (gang_is_alone(known, first) || !gang_is_steady(known, first->attr.gang))
+	if (gang_is_alone(known, first))
 		return;
 	for (i = 0; i < known->queue_end; i++) {
 		q = &known->queues[i];
@@ -191,6 +192,32 @@ static void gang_look(struct checker_run *run, const struct known_queue *first)
 	}
 }
 
+/* Each gang is steady or not as a whole. */
+static void gang_look_all(struct checker_run *run)
+{
+	const struct known *known = run->known;
+	uint32_t i, k, gangs[GANG_MAX], count = 0;
+	bool waits[KNOWN_DEVICE_MAX], steady[GANG_MAX];
+
+	for (i = 0; i < known->device_count; i++)
+		waits[i] = known_waits(known, i);
+	for (i = 0; i < known->queue_end; i++) {
+		const struct known_queue *q = &known->queues[i];
+
+		if (!q->used || !q->attr.gang || q->attr.tag >= TRUTH_QUEUE_MAX)
+			continue;
+		for (k = 0; k < count && gangs[k] != q->attr.gang; k++)
+			;
+		if (k == count) {
+			k = count < GANG_MAX ? count++ : GANG_MAX - 1;
+			gangs[k] = q->attr.gang;
+			steady[k] = gang_is_steady(known, q->attr.gang, waits);
+		}
+		if (steady[k])
+			gang_look(run, q);
+	}
+}
+
 static void gang_event(struct checker_run *run, void *data, const struct check_event *event)
 {
 	struct gang_state *state = data;
@@ -205,11 +232,7 @@ static void gang_event(struct checker_run *run, void *data, const struct check_e
 	if (event->type != CHECK_QUIET || run->known->version == state->version)
 		return;
 	state->version = run->known->version;
-	for (i = 0; i < run->known->queue_end; i++) {
-		if (run->known->queues[i].used && run->known->queues[i].attr.gang &&
-		    run->known->queues[i].attr.tag < TRUTH_QUEUE_MAX)
-			gang_look(run, &run->known->queues[i]);
-	}
+	gang_look_all(run);
 }
 
 const struct checker checker_gang = {

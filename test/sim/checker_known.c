@@ -99,6 +99,7 @@ static const char *known_add_device(struct known *known, const struct check_even
 	*device = (struct known_device){ .attr = *event->attr,
 					 .policy = event->policy,
 					 .gates = !known_is(event->policy, "none"),
+					 .is_edf = known_is(event->policy, "edf"),
 					 .ranked = known_is(event->policy, "hpf") || known_is(event->policy, "edf") };
 	device->attr.ack_timeout_ns = known_or(event->attr->ack_timeout_ns, 1000000000);
 	device->param = (struct gp_param){
@@ -201,6 +202,15 @@ static const char *known_sample(struct known *known, const struct check_event *e
 	return NULL;
 }
 
+/* To be called before its gate changes with count -1, and after that with 1. */
+static void known_count_moving(struct known *known, const struct known_queue *queue, int count)
+{
+	if (!queue->used || !known_moves(queue))
+		return;
+	known->moving[queue->device] += (uint32_t)count;
+	known->moving_count += (uint32_t)count;
+}
+
 static void known_gate(struct known *known, struct known_queue *queue, enum gp_gate gate)
 {
 	if (gate == GP_GATE_OPEN && queue->gate != GP_GATE_OPEN && queue->gate != GP_GATE_CLOSING)
@@ -209,7 +219,9 @@ static void known_gate(struct known *known, struct known_queue *queue, enum gp_g
 		queue->left_why = GP_WHY_NONE;
 		queue->aged = false;
 	}
+	known_count_moving(known, queue, -1);
 	queue->gate = gate;
+	known_count_moving(known, queue, 1);
 }
 
 /* Its gang got a member that cannot be put aside, or an order of its own ended: an open one is in quarantine by the end
@@ -232,6 +244,7 @@ static void known_stick(struct known *known, struct known_queue *queue, bool stu
 	if (queue->stuck == stuck)
 		return;
 	queue->stuck = stuck;
+	known->stuck_count = stuck ? known->stuck_count + 1 : known->stuck_count - 1;
 	for (i = 0; i < known->queue_end && queue->attr.gang; i++) {
 		struct known_queue *peer = &known->queues[i];
 
@@ -270,11 +283,6 @@ static void known_fail(struct known *known, struct known_queue *queue, bool open
 	known->devices[queue->device].disturbed_ns = known->core_ns;
 }
 
-bool known_moves(const struct known_queue *queue)
-{
-	return queue->gate == GP_GATE_CLOSING || queue->gate == GP_GATE_OPENING;
-}
-
 bool known_is_sliced(const struct known *known, const struct known_queue *queue)
 {
 	uint64_t timeout_ns = known->devices[queue->device].attr.ack_timeout_ns;
@@ -288,7 +296,7 @@ bool known_waits(const struct known *known, uint32_t device)
 	const struct known_queue *q;
 	uint32_t i;
 
-	for (i = 0; i < known->queue_end; i++) {
+	for (i = 0; i < known->queue_end && known->moving[device]; i++) {
 		q = &known->queues[i];
 		if (q->used && q->device == device && known_moves(q) && q->is_awaited &&
 		    known->core_ns < q->prompt_until_ns)
@@ -542,6 +550,7 @@ static const char *known_change(struct known *known, const struct check_event *e
 	switch (event->type) {
 	case CHECK_QUEUE_REMOVE:
 		known->devices[queue->device].disturbed_ns = known->core_ns;
+		known_count_moving(known, queue, -1);
 		queue->used = false;
 		known->members++;
 		known_stick(known, queue, false);

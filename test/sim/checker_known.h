@@ -63,6 +63,7 @@ struct known_device {
 	struct gp_param param; /* with the documented defaults filled in */
 	const char *policy;
 	bool gates, ranked;  /* the policy closes gates; it ranks */
+	bool is_edf;         /* … by deadline */
 	bool stopped, quiet; /* quiet: nothing was said since the core had nothing to order */
 	uint64_t seq;        /* of its last plan */
 	uint32_t close_count;
@@ -72,13 +73,15 @@ struct known_device {
 };
 
 struct known {
-	uint64_t core_ns;                 /* the latest time the core has seen */
-	uint64_t version;                 /* grows with every change that matters to somebody */
-	uint64_t members;                 /* grows whenever a queue or a client comes or goes */
-	bool stale;                       /* rank and is_batch must be derived anew */
-	uint32_t device_count, queue_end; /* queue_end: indices in use are below */
-	uint64_t users[KNOWN_CLIENT_MAX]; /* of clients, by their index; 0: of its own */
-	bool is_alone[KNOWN_CLIENT_MAX];  /* its stuck queues keep no gang open */
+	uint64_t core_ns;                                /* the latest time the core has seen */
+	uint64_t version;                                /* grows with every change that matters to somebody */
+	uint64_t members;                                /* grows whenever a queue or a client comes or goes */
+	bool stale;                                      /* rank and is_batch must be derived anew */
+	uint32_t device_count, queue_end;                /* queue_end: indices in use are below */
+	uint32_t moving[KNOWN_DEVICE_MAX], moving_count; /* queues for which known_moves(), of each device and of all */
+	uint32_t stuck_count;                            /* queues that are stuck */
+	uint64_t users[KNOWN_CLIENT_MAX];                /* of clients, by their index; 0: of its own */
+	bool is_alone[KNOWN_CLIENT_MAX];                 /* its stuck queues keep no gang open */
 	/* A claim: the client is behind its share of that device; the how manieth there; 0: it is not. */
 	uint64_t behind[KNOWN_CLIENT_MAX][KNOWN_DEVICE_MAX], behind_count[KNOWN_DEVICE_MAX];
 	struct known_device devices[KNOWN_DEVICE_MAX];
@@ -104,7 +107,10 @@ uint32_t known_batch_max(const struct known_device *device); /* UINT32_MAX: no l
 /* It is in quarantine for its own orders, and its gang is to stay open with it. */
 bool known_keeps_gang(const struct known *known, const struct known_queue *queue);
 /* An order is under way. */
-bool known_moves(const struct known_queue *queue);
+static inline bool known_moves(const struct known_queue *queue)
+{
+	return queue->gate == GP_GATE_CLOSING || queue->gate == GP_GATE_OPENING;
+}
 /* It is made long before it opens beside a short one; where that is not answered it is tried again later and later. */
 bool known_is_sliced(const struct known *known, const struct known_queue *queue);
 /* The core may wait for answers to the device's last plan. */

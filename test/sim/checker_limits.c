@@ -109,11 +109,18 @@ static void limits_slots(struct checker_run *run, uint32_t device)
 			continue;
 		open++;
 		fixed += q->attr.unseen || q->gate == GP_GATE_QUARANTINED;
+	}
+	if (!slots || open <= (fixed < slots ? slots : fixed + 1) || limits_is_sliced(known, device))
+		return;
+	for (i = 0; i < known->queue_end; i++) {
+		q = &known->queues[i];
+		if (!q->used || q->device != device || q->attr.kind != GP_KIND_COMPUTE || q->gate == GP_GATE_CLOSED ||
+		    q->gate == GP_GATE_CLOSING)
+			continue;
 		if (!q->attr.unseen && !q->attr.gang && !limits_is_exempt(known, q) && limits_is_beyond(known, q))
 			spare = i;
 	}
-	if (slots && open > (fixed < slots ? slots : fixed + 1) && spare != CHECKER_NONE &&
-	    !limits_is_sliced(known, device))
+	if (spare != CHECKER_NONE)
 		checker_fail(
 			run, &checker_limits,
 			"at %llu ns: device %u has %u slots and %u open compute queues, of which queue %u could be parked",

@@ -23,7 +23,7 @@ static int64_t rank_own(const struct known *known, const struct known_queue *que
 		return INT64_MAX - (int64_t)behind;
 	if (!device->ranked)
 		return 0;
-	if (strcmp(device->policy, "edf") || !queue->attr.deadline_ns)
+	if (!device->is_edf || !queue->attr.deadline_ns)
 		return queue->attr.priority;
 	return INT64_MAX - (int64_t)(queue->busy_since_ns + queue->attr.deadline_ns);
 }
@@ -32,7 +32,7 @@ static bool rank_is_batch(const struct known_device *device, const struct known_
 {
 	if (!device->ranked)
 		return device->gates;
-	if (strcmp(device->policy, "edf"))
+	if (!device->is_edf)
 		return queue->attr.priority < device->top;
 	return !queue->attr.deadline_ns && (device->has_deadline || queue->attr.priority < device->top);
 }
@@ -56,19 +56,23 @@ static void rank_gangs(struct known *known)
 /* Queues of one process may wait for each other, so one with work lends its urgency to its siblings on the device. */
 static void rank_lend(struct known *known)
 {
+	const struct known_queue *lenders[KNOWN_QUEUE_MAX], *b;
 	int64_t lent[KNOWN_QUEUE_MAX];
-	const struct known_queue *b;
 	struct known_queue *a;
-	uint32_t i, k;
+	uint32_t i, k, count = 0;
 
+	for (i = 0; i < known->queue_end; i++) {
+		b = &known->queues[i];
+		if (b->used && (b->has_work || b->announced))
+			lenders[count++] = b;
+	}
 	for (i = 0; i < known->queue_end; i++) {
 		a = &known->queues[i];
 		lent[i] = a->rank;
 		a->vague = a->presumed;
-		for (k = 0; a->used && !a->attr.gang && k < known->queue_end; k++) {
-			b = &known->queues[k];
-			if (!b->used || !(b->has_work || b->announced) || b->device != a->device ||
-			    b->client.index != a->client.index)
+		for (k = 0; a->used && !a->attr.gang && k < count; k++) {
+			b = lenders[k];
+			if (b->device != a->device || b->client.index != a->client.index)
 				continue;
 			if (!b->has_work) { /* announced work lends as work does; from when on is not known here */
 				a->vague |= b->rank > a->rank;

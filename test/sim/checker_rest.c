@@ -74,7 +74,8 @@ static uint64_t rest_level_ns(const struct rest_state *state, const struct known
 /* Who has work, or is in a gang that has, is at work now; a newcomer counts as such. */
 static void rest_note(const struct known *known, struct rest_state *state)
 {
-	uint32_t i;
+	uint64_t gang_until_ns = 0;
+	uint32_t i, gang = 0;
 
 	for (i = 0; i < known->queue_end && i < KNOWN_QUEUE_MAX; i++) {
 		const struct known_queue *q = &known->queues[i];
@@ -86,7 +87,10 @@ static void rest_note(const struct known *known, struct rest_state *state)
 		if (state->generation[i] != q->generation)
 			rest_active(state, id, known->core_ns);
 		rest_active(state, id, rest_until_ns(known, q));
-		rest_active(state, id, rest_gang_until_ns(known, q->attr.gang));
+		if (q->attr.gang != gang)
+			gang_until_ns = rest_gang_until_ns(known, q->attr.gang);
+		gang = q->attr.gang;
+		rest_active(state, id, gang_until_ns);
 		rest_level(state, q, state->active_ns[i]);
 	}
 }
@@ -116,7 +120,7 @@ static bool rest_is_above(const struct known *known, const struct known_queue *a
 
 	if (known_is_behind(known, a)) /* its guaranteed share: it goes before every priority and deadline */
 		return true;
-	if (!strcmp(device->policy, "edf") && (a->attr.deadline_ns || b->attr.deadline_ns))
+	if (device->is_edf && (a->attr.deadline_ns || b->attr.deadline_ns))
 		return a->attr.deadline_ns && a != b; /* among those with deadlines it depends on when they got work */
 	/* A gang, or a sibling with work, may lend it more. */
 	return a->attr.priority > b->attr.priority || a->rank > b->rank || a->vague;
@@ -205,6 +209,8 @@ static void rest_event(struct checker_run *run, void *data, const struct check_e
 	struct known *known = run->known;
 	uint32_t i;
 
+	if (event->type >= CHECK_GPU_ADD)
+		return; /* nothing was said to the core or by it since the last look */
 	if ((event->type == CHECK_PLAN || event->type == CHECK_QUIET || event->type == CHECK_SETTLED) &&
 	    event->core_ns >= known->core_ns && event->core_ns - event->now_ns != state->offset_ns) {
 		state->offset_ns = event->core_ns - event->now_ns;

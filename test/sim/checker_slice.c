@@ -30,8 +30,11 @@ struct slice_order {
 
 struct slice_state {
 	struct slice_context contexts[KNOWN_DEVICE_MAX][SLICE_CONTEXT_MAX];
+	uint32_t set_count[KNOWN_DEVICE_MAX];      /* contexts that have another slice than the device's own */
 	uint64_t twins_since_ns[KNOWN_DEVICE_MAX]; /* + 1; 0: there are none */
 	struct slice_order orders[KNOWN_QUEUE_MAX];
+	uint64_t upper_calls[KNOWN_DEVICE_MAX]; /* when `run` had counted so many calls of the core … */
+	bool has_upper[KNOWN_DEVICE_MAX];       /* … slice_has_upper() said this */
 };
 
 static uint64_t slice_own_ns(const struct checker_run *run)
@@ -71,12 +74,16 @@ static uint32_t slice_twins(struct checker_run *run, struct slice_state *state, 
 {
 	bool seen[SLICE_CONTEXT_MAX] = { false };
 	struct gp_sim_queue_info info;
-	uint32_t i, count = 0;
+	uint32_t i, count = 0, end = gp_sim_queue_count(run->sim);
 
-	for (i = 0; i < gp_sim_queue_count(run->sim) && i < run->truth->queue_end; i++) {
+	if (state->set_count[device] < 2)
+		return state->set_count[device]; /* not more than that, which is all that matters */
+	for (i = 0; i < end && i < run->truth->queue_end; i++) {
+		if (run->truth->queues[i].closed)
+			continue;
 		gp_sim_queue(run->sim, i, &info);
 		if (!info.alive || info.device != device || info.kind != GP_GPU_COMPUTE ||
-		    info.written == info.completed || run->truth->queues[i].closed ||
+		    info.written == info.completed ||
 		    !slice_is_twin(run, device, slice_context(state, &info)->slice_ns) ||
 		    seen[info.gpu_process % SLICE_CONTEXT_MAX])
 			continue;
@@ -108,9 +115,11 @@ static bool slice_has_failed(const struct checker_run *run, const struct slice_o
 static void slice_given_back(struct checker_run *run, struct slice_state *state, uint32_t device, bool is_end)
 {
 	const struct known_device *known_device = &run->known->devices[device];
-	bool has_upper = slice_has_upper(run->known, device);
 	uint32_t i;
 
+	if (state->upper_calls[device] != run->calls)
+		state->has_upper[device] = slice_has_upper(run->known, device);
+	state->upper_calls[device] = run->calls;
 	for (i = 0; i < run->known->queue_end; i++) {
 		const struct known_queue *q = &run->known->queues[i];
 		struct gp_sim_queue_info info;
@@ -124,7 +133,7 @@ static void slice_given_back(struct checker_run *run, struct slice_state *state,
 		context = slice_context(state, &info);
 		if (slice_has_failed(run, &state->orders[i], known_device))
 			context->wrong_since_ns = 0;
-		else if (!slice_is_short(run, context->slice_ns) || (has_upper && q->is_batch))
+		else if (!slice_is_short(run, context->slice_ns) || (state->has_upper[device] && q->is_batch))
 			context->wrong_since_ns = 0;
 		else if (!context->wrong_since_ns)
 			context->wrong_since_ns = run->now_ns + 1;
@@ -222,6 +231,14 @@ static void slice_plan(struct checker_run *run, struct slice_state *state, const
 	}
 }
 
+static void slice_set(struct slice_state *state, const struct check_event *event, uint64_t slice_ns)
+{
+	struct slice_context *context = &state->contexts[event->device][event->process % SLICE_CONTEXT_MAX];
+
+	state->set_count[event->device] += (slice_ns != 0) - (context->slice_ns != 0);
+	context->slice_ns = slice_ns;
+}
+
 static void slice_event(struct checker_run *run, void *data, const struct check_event *event)
 {
 	struct slice_state *state = data;
@@ -239,10 +256,9 @@ static void slice_event(struct checker_run *run, void *data, const struct check_
 			state->orders[event->trace->queue.index].failed_ns = run->now_ns + 1;
 		break;
 	case CHECK_QUEUE_ADD: *order = (struct slice_order){ 0 }; break;
-	case CHECK_SLICE:
-		state->contexts[event->device][event->process % SLICE_CONTEXT_MAX].slice_ns = event->slice_ns;
-		break;
+	case CHECK_SLICE: slice_set(state, event, event->slice_ns); break;
 	case CHECK_GPU_ADD: /* a context begins with the device's own; its further queues come before it is changed */
+		slice_set(state, event, 0);
 		state->contexts[event->device][event->process % SLICE_CONTEXT_MAX] = (struct slice_context){ 0 };
 		break;
 	case CHECK_STEP:

@@ -26,19 +26,32 @@ struct starvation_clients {
 	uint64_t members;
 };
 
+/* What was computed, and when `run` had counted so many calls of the core: the same until the next one. */
+struct starvation_bound {
+	uint64_t ns, calls;
+};
+
+struct starvation_slot {
+	bool has_slot;
+	uint64_t calls;
+};
+
 struct starvation_state {
+	struct starvation_bound device_bounds[KNOWN_DEVICE_MAX], bounds[KNOWN_QUEUE_MAX];
+	struct starvation_slot slots[KNOWN_DEVICE_MAX];
 	uint64_t mark_ns, offset_ns, disturbed_ns;
 	uint64_t calls; /* of the core: between two of them the bound stays the same */
 	struct starvation_queue queues[KNOWN_QUEUE_MAX];
 	struct starvation_clients clients[KNOWN_QUEUE_MAX];
 };
 
-static void starvation_reset(struct starvation_state *state, uint64_t now_ns)
+/* Of the places that a queue ever had: one that gets its first queue comes here with that. */
+static void starvation_reset(const struct checker_run *run, struct starvation_state *state)
 {
 	uint32_t i;
 
-	for (i = 0; i < KNOWN_QUEUE_MAX; i++) {
-		state->queues[i].start_ns = state->queues[i].closed_ns = now_ns;
+	for (i = 0; i < run->known->queue_end; i++) {
+		state->queues[i].start_ns = state->queues[i].closed_ns = run->now_ns;
 		state->queues[i].open_ns = state->queues[i].bound_ns = 0;
 	}
 }
@@ -55,7 +68,26 @@ static void starvation_disturb(struct checker_run *run, struct starvation_state 
 	if (latest_ns == state->disturbed_ns)
 		return;
 	state->disturbed_ns = latest_ns;
-	starvation_reset(state, run->now_ns);
+	starvation_reset(run, state);
+}
+
+static uint64_t starvation_device_bound_ns(const struct checker_run *run, struct starvation_state *state,
+					   uint32_t index)
+{
+	struct starvation_bound *bound = &state->device_bounds[index];
+
+	if (bound->calls != run->calls)
+		*bound = (struct starvation_bound){ gp_sched_starvation_bound_ns(run->core, index), run->calls };
+	return bound->ns;
+}
+
+static bool starvation_has_slot(const struct checker_run *run, struct starvation_state *state, uint32_t index)
+{
+	struct starvation_slot *slot = &state->slots[index];
+
+	if (slot->calls != run->calls)
+		*slot = (struct starvation_slot){ known_has_slot(run->known, index), run->calls };
+	return slot->has_slot;
 }
 
 /* A gang waits for all its devices, in the worst case for one after the other. Each aged turn is an open and a close,
@@ -63,23 +95,39 @@ static void starvation_disturb(struct checker_run *run, struct starvation_state 
 static uint64_t starvation_bound_ns(const struct checker_run *run, struct starvation_state *state, uint32_t index)
 {
 	struct starvation_clients *clients = &state->clients[index];
+	struct starvation_bound *bound = &state->bounds[index];
 	const struct known_queue *queue = &run->known->queues[index];
 	struct gp_queue_id id = { index, queue->generation };
-	uint64_t bound_ns = gp_sched_queue_starvation_bound_ns(run->core, id);
 	uint64_t latency_ns = 4 * STARVATION_CLIENT_MAX * (run->latency_ns + STARVATION_START_NS);
 	uint32_t i;
 
+	if (bound->calls == run->calls)
+		return bound->ns;
 	if (clients->members != run->known->members) {
 		clients->count = known_clients_of(run->known, known_user(run->known, queue), queue->device);
 		clients->members = run->known->members;
 	}
 	/* As often as the others of its user are before it. */
-	bound_ns += latency_ns * clients->count;
+	bound->ns = gp_sched_queue_starvation_bound_ns(run->core, id) + latency_ns * clients->count;
 	for (i = 0; i < run->known->device_count; i++) {
 		if (i != queue->device && queue->attr.gang)
-			bound_ns += gp_sched_starvation_bound_ns(run->core, i) + latency_ns;
+			bound->ns += starvation_device_bound_ns(run, state, i) + latency_ns;
 	}
-	return bound_ns;
+	bound->calls = run->calls;
+	return bound->ns;
+}
+
+/* Nothing of it waits for its gate. Work the core only presumes (counters at fetch) waits for nothing. */
+static bool starvation_is_idle(const struct checker_run *run, struct starvation_state *state,
+			       const struct known_queue *q, bool closed)
+{
+	struct gp_sim_queue_info info;
+
+	if (!q->has_work || run->known->devices[q->device].stopped || q->gate == GP_GATE_QUARANTINED)
+		return true;
+	gp_sim_queue(run->sim, (uint32_t)q->attr.tag, &info);
+	return info.written == info.completed ||
+	       (closed && q->attr.kind == GP_KIND_COMPUTE && !starvation_has_slot(run, state, q->device));
 }
 
 static void starvation_queue_step(struct checker_run *run, struct starvation_state *state, uint32_t index,
@@ -88,15 +136,10 @@ static void starvation_queue_step(struct checker_run *run, struct starvation_sta
 	const struct known_queue *q = &run->known->queues[index];
 	const struct known_device *device = &run->known->devices[q->device];
 	struct starvation_queue *own = &state->queues[index];
-	struct gp_sim_queue_info info;
 	uint64_t bound_ns, more_ns;
 	bool closed = q->attr.tag < TRUTH_QUEUE_MAX && run->truth->queues[q->attr.tag].closed;
 
-	/* Work the core only presumes (counters at fetch) waits for nothing. */
-	gp_sim_queue(run->sim, (uint32_t)q->attr.tag, &info);
-	if (own->generation != q->generation || !q->has_work || info.written == info.completed || device->stopped ||
-	    q->gate == GP_GATE_QUARANTINED ||
-	    (closed && q->attr.kind == GP_KIND_COMPUTE && !known_has_slot(run->known, q->device)))
+	if (own->generation != q->generation || starvation_is_idle(run, state, q, closed))
 		*own = (struct starvation_queue){ .generation = q->generation,
 						  .start_ns = run->now_ns,
 						  .closed_ns = run->now_ns };
@@ -150,10 +193,10 @@ static void starvation_event(struct checker_run *run, void *data, const struct c
 	state->calls += event->type == CHECK_SETTLED;
 	if (event->type == CHECK_SETTLED && event->core_ns - event->now_ns != state->offset_ns) {
 		state->offset_ns = event->core_ns - event->now_ns; /* the core's clock jumped */
-		starvation_reset(state, run->now_ns);
+		starvation_reset(run, state);
 	}
 	if (event->type == CHECK_CALM || event->type == CHECK_ATTR || event->type == CHECK_QUEUE_ADD)
-		starvation_reset(state, run->now_ns);
+		starvation_reset(run, state);
 	if (event->type != CHECK_STEP || !run->core)
 		return;
 	starvation_disturb(run, state);

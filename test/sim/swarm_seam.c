@@ -288,6 +288,7 @@ int __wrap_gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uin
 
 	if (known && seam.plant && seam.plant->completed)
 		said = seam.plant->completed((uint32_t)known->attr.tag, written, completed);
+	seam.run->calls += said != completed;
 	ret = __real_gp_sched_sample(sched, queue, written, said, now_ns);
 	if (ret || !is_new)
 		return ret;
@@ -537,7 +538,7 @@ static void seam_plant_closed(struct gp_gpu *gpu, const bool *was_closed, uint64
 
 bool __wrap_gp_gpu_poll(struct gp_gpu *gpu, struct gp_gpu_event *ret_event)
 {
-	struct check_event event = { .type = CHECK_GPU, .device = seam_device(gpu), .gpu_event = ret_event };
+	struct check_event event;
 	bool plants = seam.plant && seam.plant->closed, was_closed[SEAM_MODEL_MAX];
 	uint32_t i;
 
@@ -546,7 +547,10 @@ bool __wrap_gp_gpu_poll(struct gp_gpu *gpu, struct gp_gpu_event *ret_event)
 			return false;
 	} while (plants && (ret_event->type == GP_GPU_EVENT_KILLED ||
 			    (ret_event->type == GP_GPU_EVENT_TRANSACTION && ret_event->value == PLANT_SEQ)));
-	event.now_ns = ret_event->time_ns;
+	event = (struct check_event){ .type = CHECK_GPU,
+				      .device = seam_device(gpu),
+				      .gpu_event = ret_event,
+				      .now_ns = ret_event->time_ns };
 	event.gpu_queue = ret_event->type <= GP_GPU_EVENT_KILLED && ret_event->queue < SEAM_MODEL_MAX ?
 				  seam.number[event.device][ret_event->queue] :
 				  CHECKER_NONE;
