@@ -147,39 +147,6 @@ void gp_control_close(struct gp_control *control)
 	control->fd = -1;
 }
 
-/* A message that begins with a header. */
-static int control_put(struct gp_control *control, uint16_t type, void *message, size_t size, struct gp_error *error)
-{
-	struct pollfd wait = { .fd = control->fd, .events = POLLOUT };
-
-	*(struct gp_wire_header *)message = (struct gp_wire_header){ .magic = GP_WIRE_MAGIC,
-								     .version = GP_WIRE_VERSION,
-								     .type = type,
-								     .size = (uint32_t)size,
-								     .cookie = ++control->cookie };
-	control->deadline_ms = gp_clock_ms() + gp_control_wait_ms();
-	control->refused = false;
-	while (send(control->fd, message, size, MSG_NOSIGNAL) < 0) {
-		uint64_t now_ms = gp_clock_ms();
-
-		if (errno == EPIPE || errno == ECONNRESET)
-			return gp_error_set(error, -ECONNRESET, "the daemon hung up");
-		if (errno != EAGAIN && errno != EINTR)
-			return gp_error_set(error, -errno, "the daemon could not be asked: %s", strerror(errno));
-		if (now_ms >= control->deadline_ms)
-			return gp_error_set(error, -ETIMEDOUT,
-					    "the daemon takes no questions (waited %u s)" GP_CONTROL_LATE_ADVICE,
-					    gp_control_wait_ms() / 1000u);
-		(void)poll(&wait, 1, (int)(control->deadline_ms - now_ms));
-	}
-	return 0;
-}
-
-int gp_control_send(struct gp_control *control, struct gp_control_request *request, struct gp_error *error)
-{
-	return control_put(control, GP_WIRE_CONTROL, request, sizeof(*request), error);
-}
-
 /* A sentence of the daemon's, made fit to print. */
 static int control_said(const char *text, size_t size, int code, struct gp_error *error)
 {
@@ -240,6 +207,9 @@ static int control_receive(struct gp_control *control, int timeout_ms, size_t *r
 	if (poll(&wait, 1, timeout_ms) <= 0)
 		return -EAGAIN;
 	size = recv(control->fd, control->packet, sizeof(control->packet), MSG_TRUNC);
+	/* A daemon that turns us away leaves the question unread: the kernel reports that once, before its sentence. */
+	if (size < 0 && errno == ECONNRESET)
+		size = recv(control->fd, control->packet, sizeof(control->packet), MSG_TRUNC);
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
 	if (size <= 0)
@@ -259,6 +229,49 @@ int gp_control_next(struct gp_control *control, int timeout_ms, const char **ret
 	if (r)
 		return r;
 	return gp_control_check(&packet, ret_text, ret_size, &control->refused, error);
+}
+
+/* Perhaps with a sentence. */
+static int control_hung_up(struct gp_control *control, struct gp_error *error)
+{
+	const char *text;
+	size_t size;
+	int r = gp_control_next(control, 0, &text, &size, error);
+
+	return control->refused ? r : gp_error_set(error, -ECONNRESET, "the daemon hung up");
+}
+
+/* A message that begins with a header. */
+static int control_put(struct gp_control *control, uint16_t type, void *message, size_t size, struct gp_error *error)
+{
+	struct pollfd wait = { .fd = control->fd, .events = POLLOUT };
+
+	*(struct gp_wire_header *)message = (struct gp_wire_header){ .magic = GP_WIRE_MAGIC,
+								     .version = GP_WIRE_VERSION,
+								     .type = type,
+								     .size = (uint32_t)size,
+								     .cookie = ++control->cookie };
+	control->deadline_ms = gp_clock_ms() + gp_control_wait_ms();
+	control->refused = false;
+	while (send(control->fd, message, size, MSG_NOSIGNAL) < 0) {
+		uint64_t now_ms = gp_clock_ms();
+
+		if (errno == EPIPE || errno == ECONNRESET)
+			return control_hung_up(control, error);
+		if (errno != EAGAIN && errno != EINTR)
+			return gp_error_set(error, -errno, "the daemon could not be asked: %s", strerror(errno));
+		if (now_ms >= control->deadline_ms)
+			return gp_error_set(error, -ETIMEDOUT,
+					    "the daemon takes no questions (waited %u s)" GP_CONTROL_LATE_ADVICE,
+					    gp_control_wait_ms() / 1000u);
+		(void)poll(&wait, 1, (int)(control->deadline_ms - now_ms));
+	}
+	return 0;
+}
+
+int gp_control_send(struct gp_control *control, struct gp_control_request *request, struct gp_error *error)
+{
+	return control_put(control, GP_WIRE_CONTROL, request, sizeof(*request), error);
 }
 
 /* r: of the question. */

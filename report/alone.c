@@ -24,7 +24,8 @@ void gp_alone_work(struct gp_analysis *analysis, const struct gp_trace_record *r
 		from_ns = launch->alone_ns > from_ns ? launch->alone_ns : from_ns;
 		ready_ns = launch->end_ns > ready_ns ? launch->end_ns : ready_ns;
 	}
-	if (launch && record->start_ns > ready_ns && record->start_ns - ready_ns >= ALONE_LATE_NS) {
+	alone->is_late = launch && record->start_ns > ready_ns && record->start_ns - ready_ns >= ALONE_LATE_NS;
+	if (alone->is_late) {
 		alone->launched_ns += alone->total_ns - from_ns;
 		if (!analysis->gpu.is_used)
 			alone->launched_before_ns = alone->total_ns - from_ns;

@@ -125,6 +125,7 @@ struct gp_analysis_facts {
 struct analysis_alone {
 	uint64_t total_ns, work_ns, before_ns;    /* work_ns, before_ns: what it was when work last and first began */
 	uint64_t launched_ns, launched_before_ns; /* while what came next had been launched; before the first work */
+	bool is_late;                             /* the work that began last had been launched, and started late */
 };
 
 /* A stretch without work, and the shortest range and call around it. */
@@ -132,6 +133,7 @@ struct analysis_alone {
 struct analysis_idle {
 	uint64_t start_ns, end_ns, range_ns, call_ns;
 	uint32_t range, call;
+	bool is_late; /* what came next had been launched */
 };
 struct analysis_step {
 	uint32_t thread;

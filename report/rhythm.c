@@ -26,6 +26,7 @@ void gp_rhythm_idle(struct gp_analysis *analysis, uint64_t from_ns, uint64_t to_
 	}
 	*least = (struct analysis_idle){ .start_ns = from_ns,
 					 .end_ns = to_ns,
+					 .is_late = analysis->alone.is_late,
 					 .range = GP_ANALYSIS_NONE,
 					 .call = GP_ANALYSIS_NONE };
 }
@@ -137,6 +138,7 @@ int gp_rhythm_idles(struct gp_analysis *analysis, struct gp_error *error)
 			.end_ns = idle->end_ns - analysis->first_ns,
 			.range = idle->range != GP_ANALYSIS_NONE ? gp_names_get(names, idle->range) : NULL,
 			.call = idle->call != GP_ANALYSIS_NONE ? gp_names_get(names, idle->call) : NULL,
+			.is_late = idle->is_late,
 		};
 	}
 	qsort(report->idles, report->idle_count, sizeof(*report->idles), rhythm_compare_reports);

@@ -6,14 +6,17 @@
 
 #define IDLE_GPU_PPM 200000u
 
-/* "; the longest stretch, 4 ms, is inside aten::item" */
+/* " The longest stretch between work, 4 ms, is inside aten::item." Where work had been launched and started late, the
+ * program was not the reason. */
 static void idle_gpu_where(const struct gp_report *report, char *text, size_t size)
 {
-	const struct gp_report_idle *idle = report->idles;
+	const struct gp_report_idle *idle = report->idles, *end = report->idles + report->idle_count;
 	GP_RULE_TEXT(length);
 
 	text[0] = '\0';
-	if (!report->idle_count)
+	while (idle < end && idle->is_late)
+		idle++;
+	if (idle == end)
 		return;
 	(void)gp_rule_ns(idle->end_ns - idle->start_ns, length);
 	if (idle->range || idle->call)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Work was launched and did not start, while neither a call nor the GPU was active, for 20 % of the run: the trace does
- * not show what kept the GPU, and the program was not late. */
+ * not show what kept the GPU, and the program was not late, if the times of CPU and GPU are of one clock. */
 #include "report/rules.h"
 
 #define LATE_START_PPM 200000u
@@ -24,12 +24,14 @@ static bool late_start_check(const struct gp_report *report, struct gp_report_fi
 		finding->text, sizeof(finding->text),
 		"For %s (%s of the run%s) work had been launched and did not start, though the trace shows no other "
 		"work on the GPU. The GPU was busy with what is not in this trace (work from before it began, or of "
-		"another process), or this work waited for something: an event, a function of the host, a copy.",
+		"another process), or this work waited for something: an event, a function of the host, a copy. Or the "
+		"profiler's times of CPU and GPU are not of one clock.",
 		gp_rule_ns(report->idle_launched_ns, late), gp_rule_percent(finding->share_ppm, share), first);
 	(void)snprintf(
 		finding->advice, sizeof(finding->advice),
-		"The program was not late with its launches. Trace from an earlier point and every process on this "
-		"GPU, and look for what this work waited for.");
+		"Trace from an earlier point and every process on this GPU, and look for what this work waited for. If "
+		"calls that wait for the GPU end before its work does, the clocks differ, and this time means nothing; "
+		"otherwise the program was not late with its launches.");
 	return true;
 }
 

@@ -43,13 +43,12 @@ struct gp_report_thread {
 };
 
 struct gp_report_process {
-	uint32_t rank;
+	uint32_t rank, queues;
 	bool has_pid;
 	uint64_t pid, calls, kernels, copies;
 	uint64_t gpu_ns; /* union of its kernels and copies */
 	bool has_behind;
 	uint64_t behind_ns; /* its kernels waited while others ran */
-	uint32_t queues;
 };
 
 /* A hardware queue, or the copies of a device where the trace names no queue. */
@@ -99,6 +98,7 @@ struct gp_report_times {
 struct gp_report_idle {
 	uint64_t start_ns, end_ns;
 	const char *range, *call;
+	bool is_late; /* what came next had been launched, and started late */
 };
 
 /* A call that was slow once: the first time. */

@@ -525,6 +525,10 @@ int main(int argc, char **argv)
 
 	if (argc > 2 && !strcmp(argv[1], "before-passrights"))
 		return shape_before_passrights(argv + 2) ? 1 : 0;
+	if (argc > 1 && !strcmp(argv[1], "sandbox") && geteuid()) {
+		fprintf(stderr, "attack: a sandbox starts as a set-user-ID program of root's does\n");
+		return 1;
+	}
 	if (shape_sandbox()) {
 		perror("attack: no sandbox");
 		return 1;

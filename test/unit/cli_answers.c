@@ -185,6 +185,62 @@ static void test_no_end(void **state)
 	serve_end(fd);
 }
 
+/* Accepts one connection, says that it is refused, and ends it without a look at what came. */
+static void turn_away(int listener)
+{
+	struct gp_wire_text refusal = { { GP_WIRE_MAGIC, GP_WIRE_VERSION, GP_WIRE_REFUSED, sizeof(refusal), 0 },
+					"too many connections" };
+	int fd = accept(listener, NULL, NULL);
+
+	assert_int_equal(send(fd, &refusal, sizeof(refusal), MSG_NOSIGNAL), sizeof(refusal));
+	close(fd);
+}
+
+/* The daemon's sentence reaches the user though the daemon did not read the question, or was gone before it came. */
+static void test_turned_away(void **state)
+{
+	struct gp_control_request request = { .verb = GP_CONTROL_STATUS };
+
+	(void)state;
+	for (int is_early = 0; is_early < 2; is_early++) {
+		struct gp_control control;
+		int fd = serve(getuid()), r;
+		const char *text;
+		size_t size;
+
+		assert_int_equal(gp_control_open(&control, &error), 0);
+		if (is_early)
+			turn_away(fd);
+		r = gp_control_send(&control, &request, &error);
+		if (!is_early)
+			turn_away(fd);
+		if (!r)
+			r = gp_control_next(&control, 20000, &text, &size, &error);
+		assert_int_equal(r, -ECONNREFUSED);
+		assert_true(control.refused);
+		assert_string_equal(error.text, "too many connections");
+		gp_control_close(&control);
+		serve_end(fd);
+	}
+}
+
+/* One that ends without a word is not said to have refused. */
+static void test_hung_up(void **state)
+{
+	struct gp_control_request request = { .verb = GP_CONTROL_STATUS };
+	int fd = serve(getuid());
+	struct gp_control control;
+
+	(void)state;
+	assert_int_equal(gp_control_open(&control, &error), 0);
+	close(accept(fd, NULL, NULL));
+	assert_int_equal(gp_control_send(&control, &request, &error), -ECONNRESET);
+	assert_false(control.refused);
+	assert_string_equal(error.text, "the daemon hung up");
+	gp_control_close(&control);
+	serve_end(fd);
+}
+
 /* The members of one object of a list: nested ones are passed over, what is cut short is an error. */
 static void test_members(void **state)
 {
@@ -218,8 +274,9 @@ static void test_members(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_packets), cmocka_unit_test(test_sentence),
-					    cmocka_unit_test(test_who_serves), cmocka_unit_test(test_no_end),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_packets),     cmocka_unit_test(test_sentence),
+					    cmocka_unit_test(test_who_serves),  cmocka_unit_test(test_no_end),
+					    cmocka_unit_test(test_turned_away), cmocka_unit_test(test_hung_up),
 					    cmocka_unit_test(test_members) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,7 @@
 #define USER    12345u
 #define REFUSED 249 /* exit status: the daemon refused the connection */
 #define FAILED  250 /* … this cannot be made here */
+#define SILENT  251 /* … the daemon said neither a sentence nor a ceiling */
 #define PIDFD   77  /* SO_PEERPIDFD */
 
 static struct world world;
@@ -61,7 +62,7 @@ static void become(bool is_container)
 }
 
 /* Asks on the connection of a process that has ended by then. Its parent has taken note of that, unless is_zombie.
- * Returns the ceiling that the connection has, or REFUSED. */
+ * Returns the ceiling that the connection has, REFUSED, FAILED or SILENT. */
 static int ask(int ended, bool is_zombie)
 {
 	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
@@ -70,15 +71,21 @@ static int ask(int ended, bool is_zombie)
 	pid_t first = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
 	siginfo_t info;
 	const char *at;
+	ssize_t size;
 
 	if (!first)
 		_exit(world_connect(&world));
 	if (waitid(P_PID, (id_t)first, &info, WEXITED | (is_zombie ? WNOWAIT : 0)) || info.si_code != CLD_EXITED ||
-	    send(info.si_status, &request, sizeof(request), 0) < 0 || write(ended, "", 1) != 1 ||
-	    recv(info.si_status, buffer, sizeof(buffer) - 1, 0) < (ssize_t)sizeof(*header))
+	    send(info.si_status, &request, sizeof(request), 0) < 0 || write(ended, "", 1) != 1)
 		return FAILED;
+	/* If the daemon closed the connection with the packet unread, the kernel reports that before the sentence. */
+	do {
+		size = recv(info.si_status, buffer, sizeof(buffer) - 1, 0);
+	} while (size < 0 && errno == ECONNRESET);
+	if (size < (ssize_t)sizeof(*header))
+		return SILENT;
 	at = strstr(buffer + sizeof(struct gp_control_answer), "\"ceiling\":");
-	return header->type == GP_WIRE_REFUSED ? REFUSED : at ? atoi(at + 10) : FAILED;
+	return header->type == GP_WIRE_REFUSED ? REFUSED : at ? atoi(at + 10) : SILENT;
 }
 
 static int result_of(bool is_container, bool is_zombie)
