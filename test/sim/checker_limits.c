@@ -20,14 +20,15 @@ static bool limits_rests(const struct known *known, const struct known_queue *qu
 }
 
 /* It has waited for as long as a queue may before its client has an aged turn. If its owner opened it, the core had
- * closed it at its last order. */
+ * closed it at its last order. A queue that the core has opened does not wait. */
 static bool limits_is_due(const struct known *known, const struct known_queue *queue)
 {
 	uint64_t since_ns = queue->is_own ? queue->order_ns : queue->opened_ns;
 
 	if (since_ns < queue->busy_since_ns)
 		since_ns = queue->busy_since_ns;
-	return queue->has_work && known->core_ns - since_ns >= known->devices[queue->device].param.age_window_ns;
+	return queue->has_work && (queue->is_own || queue->gate != GP_GATE_OPEN) &&
+	       known->core_ns - since_ns >= known->devices[queue->device].param.age_window_ns;
 }
 
 /* Its gate is open for a reason that stands above the limits. A gang ages as a whole. A client's queues have its aged
