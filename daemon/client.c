@@ -183,6 +183,15 @@ static bool client_may_seal(struct gp_owner *owner)
 	return true;
 }
 
+/* Its user can have the kernel take from memory what the client wrote (a cgroup with a limit, and swap), and the
+ * decision thread would wait for it at each look. What it has touched once stays in memory from here on. If the kernel
+ * refuses that, the daemon goes on. A page without the last seal is not locked: no memory of it could be given back. */
+static void client_lock_page(const struct gp_client *client)
+{
+	if (fcntl(client->page_fd, F_GET_SEALS) & F_SEAL_SEAL)
+		(void)mlock2(client->page, sizeof(*client->page), MLOCK_ONFAULT);
+}
+
 /* From now on only those who have mapped the page may write it, and nobody can make holes into it: the daemon would
  * fill them with memory of its own, as often as the client likes. Linux before 5.1 knows no such seal. False: the
  * connection has ended. */
@@ -198,6 +207,7 @@ static bool client_seal_page(struct gp_daemon *daemon, struct gp_client *client)
 		gp_peer_refuse(daemon, client->peer, "a page with a seal of its own");
 		return false;
 	}
+	client_lock_page(client);
 	close(client->page_fd);
 	client->page_fd = -1;
 	return true;

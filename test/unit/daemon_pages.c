@@ -179,6 +179,44 @@ static void test_slot_without_memory(void **state)
 	end_page(&other, page_fd);
 }
 
+/* Whether what this process touches of that mapping stays in memory. */
+static bool is_locked(const void *mapping)
+{
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	char line[512], begin[32];
+	bool is_there = false, locked = false;
+
+	assert_non_null(maps);
+	snprintf(begin, sizeof(begin), "%lx-", (unsigned long)mapping);
+	while (fgets(line, sizeof(line), maps) && !(is_there && !strncmp(line, "VmFlags:", 8)))
+		is_there |= !strncmp(line, begin, strlen(begin));
+	assert_true(is_there);
+	locked = strstr(line, " lo");
+	fclose(maps);
+	return locked;
+}
+
+/* A user who has swap for what the client wrote does not make the decision thread wait for it: what it has read stays.
+ * What it has not read takes no memory. */
+static void test_page_stays_in_memory(void **state)
+{
+	struct agent other;
+	int page_fd = connect_page(&other);
+	const struct gp_client *client;
+
+	(void)state;
+	if (page_fd < 0)
+		skip();
+	agent_add_queue(&world, &other, GP_WIRE_QUEUE_MAX / 2, GP_QUEUE_SEEN);
+	client = world_queue(&world, &other, GP_WIRE_QUEUE_MAX / 2)->client;
+	assert_true(is_locked(client->page));
+	assert_false(is_locked(other.page));
+	assert_int_equal(memory_of(page_fd), 8192);
+	close(other.fd);
+	world_step(&world);
+	end_page(&other, page_fd);
+}
+
 static struct gp_client *newest_client(void)
 {
 	uint32_t max = world.daemon.config.client_max;
@@ -248,6 +286,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_page_is_given_back, begin, end),
 		cmocka_unit_test_setup_teardown(test_page_without_holes, begin, end),
 		cmocka_unit_test_setup_teardown(test_slot_without_memory, begin, end),
+		cmocka_unit_test_setup_teardown(test_page_stays_in_memory, begin, end),
 		cmocka_unit_test_setup_teardown(test_pages_in_a_time, begin, end),
 		cmocka_unit_test_setup_teardown(test_pages_that_stay, begin, end),
 	};
