@@ -22,8 +22,8 @@
 #define CLIENT_CROWD       64u  /* from so many clients of one user on, the journal mentions them; chosen */
 #define CLIENT_PAGES       16u  /* of ended clients that take no place while they wait to be given back; chosen */
 #define CLIENT_KEPT        64u  /* places for root alone, or a sixteenth if that is less; chosen */
-#define CLIENT_SEALS       512u /* sealed pages of a user, 4 KB each, that may come at once; chosen … */
-#define CLIENT_SEAL_NS     100000000ull /* … and one more after this */
+#define CLIENT_HEADS       512u /* clients of a user, with 4 KB each, that may come at once; chosen … */
+#define CLIENT_HEAD_NS     100000000ull /* … and one more after this */
 
 struct gp_client *gp_client_find(const struct gp_daemon *daemon, uint64_t tag)
 {
@@ -169,18 +169,13 @@ static int client_make_page(struct gp_client *client)
 	return 0;
 }
 
-/* The first 4 KB of a sealed page stay charged to the daemon for as long as anybody maps them, also when the client has
- * gone. So a user gets only so many in a time. */
-static bool client_may_seal(struct gp_owner *owner)
+/* Its user can have the kernel take from memory what the client wrote (a cgroup with a limit, and swap), and the
+ * decision thread would wait for it at each look. What it has touched once stays in memory from here on. If the kernel
+ * refuses that, the daemon goes on. A page without the last seal is not locked: no memory of it could be given back. */
+static void client_lock_page(const struct gp_client *client)
 {
-	uint64_t now_ns = gp_now_ns();
-
-	if (gp_owner_is_root(owner))
-		return true;
-	if (owner->seals_ns > now_ns + (CLIENT_SEALS - 1u) * CLIENT_SEAL_NS)
-		return false;
-	owner->seals_ns = (owner->seals_ns > now_ns ? owner->seals_ns : now_ns) + CLIENT_SEAL_NS;
-	return true;
+	if (fcntl(client->page_fd, F_GET_SEALS) & F_SEAL_SEAL)
+		(void)mlock2(client->page, sizeof(*client->page), MLOCK_ONFAULT);
 }
 
 /* From now on only those who have mapped the page may write it, and nobody can make holes into it: the daemon would
@@ -190,14 +185,11 @@ static bool client_seal_page(struct gp_daemon *daemon, struct gp_client *client)
 {
 	if (client->page_fd < 0)
 		return true;
-	if (!client_may_seal(client->owner)) {
-		gp_peer_close(daemon, client->peer, "its user began more than 10 programs a second");
-		return false;
-	}
 	if (fcntl(client->page_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) && errno != EINVAL) {
 		gp_peer_refuse(daemon, client->peer, "a page with a seal of its own");
 		return false;
 	}
+	client_lock_page(client);
 	close(client->page_fd);
 	client->page_fd = -1;
 	return true;
@@ -305,6 +297,21 @@ static void client_refuse_hello(struct gp_daemon *daemon, struct gp_peer *peer, 
 	gp_peer_close(daemon, peer, why);
 }
 
+/* The daemon touches the first 4 KB of each page, which stay charged to it for as long as anybody keeps them, also when
+ * the client has gone: mapped, where the daemon or the client itself has sealed the page, or in a pipe, with or without
+ * a queue. So a user gets only so many in a time. */
+static bool client_may_come(struct gp_owner *owner)
+{
+	uint64_t now_ns = gp_now_ns();
+
+	if (gp_owner_is_root(owner))
+		return true;
+	if (owner->heads_ns > now_ns + (CLIENT_HEADS - 1u) * CLIENT_HEAD_NS)
+		return false;
+	owner->heads_ns = (owner->heads_ns > now_ns ? owner->heads_ns : now_ns) + CLIENT_HEAD_NS;
+	return true;
+}
+
 static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_wire_hello *hello)
 {
 	struct gp_client *client;
@@ -317,6 +324,10 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	}
 	if (hello->version_min > GP_WIRE_VERSION || hello->version_max < GP_WIRE_VERSION_MIN) {
 		client_refuse_hello(daemon, peer, "agent and gpreemptd have no protocol version in common");
+		return;
+	}
+	if (!client_may_come(peer->owner)) {
+		client_refuse_hello(daemon, peer, "your user began more than 10 programs a second");
 		return;
 	}
 	r = gp_client_create(daemon, peer->owner, &client);

@@ -12,10 +12,12 @@
 #include "lib/worker.h"
 
 #define PAUSE_PART 8u /* of answer_timeout: a shorter time is no pause … */
-#define PAUSE_LEAST_NS \
-	2500000ull         /* … and neither is this: several portions of the daemon's work (fair.c); both chosen */
-#define PAUSE_COUNTED 4u   /* this part of the shortest pause counts of any: the core's time never stops; chosen */
-#define PAUSE_KEPT    256u /* the last pauses, for the times of past events; chosen */
+/* … and neither is this: several portions of the daemon's work (fair.c). Each longer time than the second one is: an
+ * eighth of the second after which a call into a driver counts as hanging. All chosen. */
+#define PAUSE_LEAST_NS 2500000ull
+#define PAUSE_MOST_NS  125000000ull
+#define PAUSE_COUNTED  4u   /* this part of the shortest pause counts of any: the core's time never stops; chosen */
+#define PAUSE_KEPT     256u /* the last pauses, for the times of past events; chosen */
 
 /* Only the decision thread's, of which a process has one. */
 static uint64_t pause_seen_ns, pause_sum_ns, pause_count, pause_end_ns;
@@ -27,6 +29,8 @@ static uint64_t pause_part_ns(const struct gp_daemon *daemon)
 {
 	uint64_t part_ns = daemon->config.answer_ns / PAUSE_PART;
 
+	if (part_ns > PAUSE_MOST_NS)
+		return PAUSE_MOST_NS;
 	return part_ns > PAUSE_LEAST_NS ? part_ns : PAUSE_LEAST_NS;
 }
 

@@ -179,26 +179,95 @@ static void test_slot_without_memory(void **state)
 	end_page(&other, page_fd);
 }
 
-static struct gp_client *newest_client(void)
+/* Whether what this process touches of that mapping stays in memory. */
+static bool is_locked(const void *mapping)
 {
-	uint32_t max = world.daemon.config.client_max;
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	char line[512], begin[32];
+	bool is_there = false, locked = false;
 
-	return world.daemon.clients[(world.daemon.client_hint + max - 1) % max];
+	assert_non_null(maps);
+	snprintf(begin, sizeof(begin), "%lx-", (unsigned long)mapping);
+	while (fgets(line, sizeof(line), maps) && !(is_there && !strncmp(line, "VmFlags:", 8)))
+		is_there |= !strncmp(line, begin, strlen(begin));
+	assert_true(is_there);
+	locked = strstr(line, " lo");
+	fclose(maps);
+	return locked;
 }
 
-/* How many clients of the user come, get a queue and go, one after the other, until one is refused. */
-static int come_and_go(uid_t uid, int most)
+/* A user who has swap for what the client wrote does not make the decision thread wait for it: what it has read stays.
+ * What it has not read takes no memory. */
+static void test_page_stays_in_memory(void **state)
 {
 	struct agent other;
+	int page_fd = connect_page(&other);
+	const struct gp_client *client;
+
+	(void)state;
+	if (page_fd < 0)
+		skip();
+	agent_add_queue(&world, &other, GP_WIRE_QUEUE_MAX / 2, GP_QUEUE_SEEN);
+	client = world_queue(&world, &other, GP_WIRE_QUEUE_MAX / 2)->client;
+	assert_true(is_locked(client->page));
+	assert_false(is_locked(other.page));
+	assert_int_equal(memory_of(page_fd), 8192);
+	close(other.fd);
+	world_step(&world);
+	end_page(&other, page_fd);
+}
+
+/* The newest connection is that user's, before it says HELLO. */
+static void give_newest_peer(uid_t uid)
+{
+	struct gp_peer *peer = world.daemon.peers;
+
+	peer->owner->peer_count--;
+	gp_owner_put(peer->owner);
+	peer->owner = gp_owner_get(&world.daemon, uid, 0, -1, NULL);
+	peer->owner->peer_count++;
+	peer->uid = uid;
+	peer->rights = uid ? 0 : GP_RIGHT_NICE | GP_RIGHT_ADMIN;
+}
+
+/* A client of the user comes and goes, with a queue; or without one, having sealed its page so that the daemon cannot
+ * give the memory back. False: it is refused. */
+static bool comes_and_goes(uid_t uid, bool has_queue)
+{
+	struct gp_wire_hello hello = world_hello(50);
+	struct agent other = { .fd = world_connect(&world) };
+	bool comes;
+	int page_fd;
+
+	world_step(&world);
+	give_newest_peer(uid);
+	world_send(other.fd, &hello, sizeof(hello));
+	world_step(&world);
+	comes = !gp_test_welcome(other.fd, MSG_DONTWAIT, &other.welcome, &other.page, &other.doorbell_fd);
+	if (!comes) {
+		assert_true(world_is_closed(other.fd));
+		close(other.fd);
+		return false;
+	}
+	page_fd = open_page(other.page);
+	if (has_queue)
+		agent_add_queue(&world, &other, 0, GP_QUEUE_SEEN);
+	else if (page_fd >= 0)
+		assert_int_equal(fcntl(page_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
+	assert_false(world_is_closed(other.fd));
+	close(other.fd);
+	world_step(&world);
+	end_page(&other, page_fd);
+	return true;
+}
+
+/* How many clients of the user come and go until one is refused. */
+static int come_and_go(uid_t uid, bool have_queues, int most)
+{
 	int count = 0;
 
-	for (bool refused = false; count < most && !refused; count += !refused) {
-		agent_connect(&world, &other, 50);
-		world_give(&world, newest_client(), uid);
-		agent_add_queue(&world, &other, 0, GP_QUEUE_SEEN);
-		refused = world_is_closed(other.fd);
-		agent_leave(&world, &other);
-	}
+	while (count < most && comes_and_goes(uid, have_queues))
+		count++;
 	return count;
 }
 
@@ -206,15 +275,21 @@ static int come_and_go(uid_t uid, int most)
  * and ten a second. Root's are not counted. */
 static void test_pages_in_a_time(void **state)
 {
-	int rest;
-
 	(void)state;
-	rest = come_and_go(4711, 1000);
-	assert_in_range(rest, 512, 520);
+	assert_in_range(come_and_go(4711, true, 1000), 512, 520);
 	world_wait(&world, 1000);
-	assert_in_range(come_and_go(4711, 1000), 9, 12);
-	assert_int_equal(come_and_go(4712, 5), 5);
-	assert_int_equal(come_and_go(0, 520), 520);
+	assert_in_range(come_and_go(4711, true, 1000), 9, 12);
+	assert_int_equal(come_and_go(4712, true, 5), 5);
+	assert_int_equal(come_and_go(0, true, 520), 520);
+}
+
+/* Nor are queues what counts: without one the client can seal its page itself, or put it into a pipe. */
+static void test_pages_without_queues(void **state)
+{
+	(void)state;
+	assert_in_range(come_and_go(4713, false, 1000), 512, 520);
+	world_wait(&world, 1000);
+	assert_in_range(come_and_go(4713, true, 1000), 9, 12);
 }
 
 /* Pages that cannot be given back keep the places of their clients: their memory is bounded as that of clients is. */
@@ -248,7 +323,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_page_is_given_back, begin, end),
 		cmocka_unit_test_setup_teardown(test_page_without_holes, begin, end),
 		cmocka_unit_test_setup_teardown(test_slot_without_memory, begin, end),
+		cmocka_unit_test_setup_teardown(test_page_stays_in_memory, begin, end),
 		cmocka_unit_test_setup_teardown(test_pages_in_a_time, begin, end),
+		cmocka_unit_test_setup_teardown(test_pages_without_queues, begin, end),
 		cmocka_unit_test_setup_teardown(test_pages_that_stay, begin, end),
 	};
 

@@ -104,6 +104,19 @@ static void test_work_is_no_pause(void **state)
 	scene_end();
 }
 
+/* A long answer_timeout: a stop after which calls into the driver would count as hanging is a pause all the same. */
+static void test_long_timeout(void **state)
+{
+	uint64_t core_ns;
+
+	(void)state;
+	scene_begin_with("1min");
+	core_ns = gp_daemon_now_ns(&world.daemon);
+	world_stop(1, 1200000000);
+	assert_in_range(gp_daemon_now_ns(&world.daemon) - core_ns, 1, 100000000);
+	scene_end();
+}
+
 /* A minute in which the daemon stood still is no cost of a transaction. */
 static void test_pause_is_no_cost(void **state)
 {
@@ -179,8 +192,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stopped_anywhere), cmocka_unit_test(test_never_runs_for_long),
-		cmocka_unit_test(test_work_is_no_pause), cmocka_unit_test(test_pause_is_no_cost),
-		cmocka_unit_test(test_past_events_stay),
+		cmocka_unit_test(test_work_is_no_pause), cmocka_unit_test(test_long_timeout),
+		cmocka_unit_test(test_pause_is_no_cost), cmocka_unit_test(test_past_events_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
