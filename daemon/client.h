@@ -56,7 +56,7 @@ struct gp_client {
 	bool may_raise;           /* also shares, weights above the default, deadlines, latency protection */
 	bool granted_raise;
 	char together[GP_WIRE_NAME_SIZE]; /* together.c: the program or job with all that share; empty: not known */
-	char origin[GP_WIRE_NAME_SIZE];   /* the program or job it is part of, before it shared anything */
+	char origin[GP_WIRE_NAME_SIZE];   /* origin.c: the program or job it is part of; empty: not known, or not yet */
 	struct gp_wire_share *shares;     /* share.c alone: what it shares; NULL: nothing */
 	uint32_t share_count;             /* from SHARE_MAX on only the place of the next one */
 	uint32_t mates;                   /* clients of its program or job with its priority, and itself */
@@ -150,8 +150,6 @@ void gp_share_take(struct gp_daemon *daemon, struct gp_client *client, const str
 
 /* together.c */
 void gp_together_find(struct gp_daemon *daemon, struct gp_client *client); /* it has just connected */
-/* The name of the program or job that a process is part of, by the kernel's files; empty: they tell nothing. */
-void gp_together_origin(struct gp_daemon *daemon, pid_t pid, uid_t uid, char name[GP_WIRE_NAME_SIZE]);
 /* A scheduled client of this account that has the same origin; NULL: there is none. */
 const struct gp_client *gp_together_client(const struct gp_daemon *daemon, uid_t uid, uint64_t account,
 					   const char *origin);

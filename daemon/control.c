@@ -495,7 +495,7 @@ void gp_control_go_on(struct gp_daemon *daemon, struct gp_peer *peer)
 	struct gp_job *job = &peer->job;
 
 	if (peer->wants_status)
-		return; /* gp_control_synced() or gp_trees_take() continues it */
+		return; /* gp_control_synced() or gp_questions_take() continues it */
 	if (job->kind == GP_JOB_PAST)
 		control_past(daemon, peer);
 	else if (job->kind == GP_JOB_STATUS)

@@ -14,6 +14,7 @@
  *   channel_group.c  the handles of a queue, if they are needed  attr.c     a client's attributes
  *   quarantine.c  clients that answer again                      gang.c     names of gangs
  *   together.c processes that are one program or job             share.c    processes that share GPU memory or events
+ *   origin.c   the program or job of one process                 question.c what threads read of processes
  *   access.c   ceilings; who may see and change what             cgroup.c   cgroups of a process
  *   rights.c   capabilities of a process                         owner.c, subuid.c  the user of a process, limits
  *   grant.c, grant_file.c, terms.c  what root sets
@@ -74,7 +75,8 @@ struct gp_daemon {
 	struct gp_sync sync;
 	struct gp_unmanaged_set *unmanaged;
 	struct gp_scan_state scan;
-	struct gp_worker *silence, *trees;
+	struct gp_worker *silence;
+	struct gp_questions questions;
 	struct gp_fairness fair;
 	struct gp_sampling sampling;
 	struct gp_timer quarantine_timer;    /* a client may leave quarantine, or its penalty changes */
@@ -112,7 +114,8 @@ void gp_pause_slept(const struct gp_daemon *daemon);            /* the loop has 
 #define GP_PORTION_PROC 8u
 /* The most work between two looks at urgent work: a portion; what one message causes at once; what decisions and timers
  * of the same round look at. The most that a message causes is that all 1,024 queues of a client leave the core and
- * enter it again: 34,816 and, for the gates, 2,048. Decisions look at queues with work: 4,096 of a user at most. */
+ * enter it again: 34,816 and, for the gates, 2,048. Decisions look at queues with work: 4,096 of a user at most. That
+ * is enough for three such users at once. With more a round may exceed it (41,963 units were seen). */
 #define GP_AWAY_WORK_MAX 49152u
 void gp_portion_begin(struct gp_daemon *daemon);
 void gp_portion_use(struct gp_daemon *daemon, uint32_t units);

@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include "daemon/daemon.h"
 #include "daemon/grant.h"
-#include "daemon/tree.h"
+#include "daemon/question.h"
 #include "daemon/unmanaged.h"
 
 #define LOOP_EVENTS 256
@@ -284,7 +284,7 @@ void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms)
 	gp_carry_inbox(daemon);
 	gp_silence_take(daemon);
 	gp_unmanaged_take(daemon);
-	gp_trees_take(daemon);
+	gp_questions_take(daemon);
 	gp_carry_decide(daemon); /* first: everything else can wait for an order */
 	loop_serve(daemon);
 	gp_carry_inbox(daemon);
@@ -407,7 +407,7 @@ void gp_daemon_fini(struct gp_daemon *daemon)
 		gp_peer_close(daemon, daemon->peers, NULL);
 	gp_user_fini(daemon);
 	gp_silence_fini(daemon);
-	gp_trees_fini(daemon);
+	gp_questions_fini(daemon);
 	gp_unmanaged_fini(daemon);
 	gp_grant_fini(daemon);
 	gp_peer_bury(daemon); /* last: frees the unmanaged clients too */

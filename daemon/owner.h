@@ -65,8 +65,9 @@ struct gp_owner {
 	uint32_t peer_count, client_count, queue_count, stream_count;
 	uint32_t device_queue_count[GP_DEVICE_MAX];
 	struct gp_entries entries[GP_DEVICE_MAX];
-	uint64_t heads_ns;   /* client.c: when as many clients of the user may come at once as at the start */
-	size_t backlog_size; /* bytes of answers that wait for their readers */
+	uint32_t question_count; /* question.c: open ones */
+	uint64_t heads_ns;       /* client.c: when as many clients of the user may come at once as at the start */
+	size_t backlog_size;     /* bytes of answers that wait for their readers */
 	struct gp_fair fair[2];
 	uint64_t debt_ns, spent_ns; /* fair.c: thread time used, and when that was true */
 	uint64_t rings_ns;          /* fair.c: when the user may ring for nothing as often as at the start */

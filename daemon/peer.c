@@ -298,7 +298,7 @@ void gp_peer_serve(struct gp_daemon *daemon, struct gp_peer *peer)
 	if (peer_can_go_on(peer) && peer->stream)
 		gp_events_deliver(daemon, peer);
 	if (peer_can_go_on(peer) && peer->wants_status)
-		return; /* gp_control_synced() or gp_trees_take() wakes it */
+		return; /* gp_control_synced() or gp_questions_take() wakes it */
 	if (peer_can_go_on(peer) && peer->job.kind)
 		gp_fair_add(daemon, peer);
 	else

@@ -101,6 +101,12 @@ struct gp_scan_state {
 	uint64_t at_ns, took_ns; /* of the last scan */
 };
 
+/* question.c */
+struct gp_questions {
+	struct gp_worker *worker; /* NULL: no question was asked yet */
+	uint32_t open_count;
+};
+
 /* fair.c */
 struct gp_fairness {
 	struct gp_fair *owners[2], *owners_tail[2]; /* users with agents, and with commands, to be served */

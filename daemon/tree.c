@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Answers questions about trees of processes in threads, at most one thread for each user. So a user with many
- * processes, or with processes that cannot be read, keeps no other user waiting.
- */
-#include <stddef.h>
+/* Answers questions about trees of processes, in threads (question.c). */
 #include <stdlib.h>
 #include "daemon/process.h"
+#include "daemon/question.h"
 #include "daemon/scan.h"
 #include "daemon/tree.h"
 #include "lib/cleanup.h"
-#include "lib/worker.h"
 
-#define TREE_THREADS 4u
-
-/* One question. It belongs to the thread from gp_worker_give() until the daemon collects it, except for peer, which is
- * the daemon's. */
 struct tree_question {
-	struct gp_lane lane;
-	struct gp_tree tree;
-	struct gp_peer *peer; /* NULL: the peer has gone */
+	struct gp_question question;
+	struct gp_tree answer; /* the thread's */
+	struct gp_tree *tree;  /* the peer's; NULL: the peer has gone */
+	struct gp_peer *peer;
 	pid_t pid;
 	const struct gp_backend_ops *ops[GP_BACKEND_MAX];
 	uint32_t op_count, client_count;
@@ -41,56 +34,51 @@ static void tree_look(struct tree_question *question, const struct gp_backend_op
 
 		if (!gp_process_descends(&room->ancestry, room->pids[i], question->pid))
 			continue;
-		question->tree.is_listed = true;
+		question->answer.is_listed = true;
 		queue_count = ops->process_queues(room->pids[i], room->queues, GP_SCAN_PROCESS_QUEUE_MAX);
-		question->tree.queues += queue_count > 0 ? (uint32_t)queue_count : 0;
+		question->answer.queues += queue_count > 0 ? (uint32_t)queue_count : 0;
 	}
 }
 
 /* Without memory the answer is that nothing was found. */
-static void tree_answer(void *context, struct gp_lane *lane, struct gp_worker_job *job)
+static void tree_answer(struct gp_question *asked)
 {
-	struct tree_question *question = (struct tree_question *)lane;
+	struct tree_question *question = (struct tree_question *)asked;
 	GP_AUTO_FREE struct tree_room *room = calloc(1, sizeof(*room));
 
-	(void)context, (void)job;
 	for (uint32_t i = 0; room && i < question->client_count; i++)
-		question->tree.agents += gp_process_descends(&room->ancestry, question->clients[i], question->pid);
+		question->answer.agents += gp_process_descends(&room->ancestry, question->clients[i], question->pid);
 	for (uint32_t i = 0; room && i < question->op_count; i++)
 		tree_look(question, question->ops[i], room);
 }
 
-static void tree_free(void *context, struct gp_lane *lane)
+static void tree_take(struct gp_daemon *daemon, struct gp_question *asked)
 {
-	(void)context;
-	free(lane);
-}
+	struct tree_question *question = (struct tree_question *)asked;
 
-static struct gp_worker *tree_worker(struct gp_daemon *daemon)
-{
-	if (!daemon->trees)
-		daemon->trees = gp_worker_create(&(struct gp_worker_config){ .thread_min = 1,
-									     .thread_max = TREE_THREADS,
-									     .limited_max = TREE_THREADS,
-									     .limited_owner_max = 1,
-									     .collects = true,
-									     .notify_fd = daemon->inbox.fd,
-									     .run = tree_answer,
-									     .idle = tree_free });
-	return daemon->trees;
+	if (!question->tree)
+		return;
+	*question->tree = question->answer;
+	question->peer->wants_status = false;
+	gp_fair_add(daemon, question->peer);
 }
 
 struct gp_tree *gp_tree_ask(struct gp_daemon *daemon, struct gp_peer *peer, pid_t pid, bool sees_drivers)
 {
-	struct gp_worker *worker = tree_worker(daemon);
 	struct tree_question *question =
-		worker ? calloc(1, sizeof(*question) + daemon->client_top * sizeof(question->clients[0])) : NULL;
+		calloc(1, sizeof(*question) + daemon->client_top * sizeof(question->clients[0]));
+	struct gp_tree *tree = question ? calloc(1, sizeof(*tree)) : NULL;
 
-	if (!question)
+	if (!tree) {
+		free(question);
 		return NULL;
-	question->lane.owner = peer->owner->id + 1; /* not 0: root has the same limits */
+	}
+	question->question.answer = tree_answer;
+	question->question.take = tree_take;
+	question->tree = tree;
 	question->peer = peer;
 	question->pid = pid;
+	tree->question = question;
 	for (uint32_t i = 0; sees_drivers && i < daemon->driver_count; i++)
 		question->ops[question->op_count++] = daemon->drivers[i].ops;
 	for (uint32_t i = 0; i < daemon->client_top; i++) {
@@ -99,43 +87,16 @@ struct gp_tree *gp_tree_ask(struct gp_daemon *daemon, struct gp_peer *peer, pid_
 		if (client && client->peer && (gp_access_is_admin(peer) || gp_access_is_same(peer, client)))
 			question->clients[question->client_count++] = client->device.pid;
 	}
-	gp_worker_give(worker, &question->lane, NULL);
-	return &question->tree;
+	if (!gp_question_ask(daemon, &question->question, peer->owner)) {
+		free(tree);
+		tree = NULL;
+	}
+	return tree;
 }
 
 void gp_tree_drop(struct gp_tree *tree)
 {
-	struct tree_question *question;
-
-	if (!tree)
-		return;
-	question = (struct tree_question *)(void *)((char *)tree - offsetof(struct tree_question, tree));
-	if (tree->is_answered)
-		free(question);
-	else
-		question->peer = NULL; /* gp_trees_take() frees it */
-}
-
-void gp_trees_take(struct gp_daemon *daemon)
-{
-	struct gp_lane *lane, *next;
-
-	for (lane = gp_worker_collect(daemon->trees); lane; lane = next) {
-		struct tree_question *question = (struct tree_question *)lane;
-
-		next = lane->next;
-		if (!question->peer) {
-			free(question);
-			continue;
-		}
-		question->tree.is_answered = true;
-		question->peer->wants_status = false;
-		gp_fair_add(daemon, question->peer);
-	}
-}
-
-void gp_trees_fini(struct gp_daemon *daemon)
-{
-	gp_worker_stop(daemon->trees, 0);
-	daemon->trees = NULL;
+	if (tree && tree->question)
+		tree->question->tree = NULL;
+	free(tree);
 }

@@ -7,17 +7,15 @@
 #include "daemon/daemon.h"
 
 struct gp_tree {
-	uint32_t agents;  /* clients that descend from it */
-	uint32_t queues;  /* that drivers list for it and its descendants */
-	bool is_listed;   /* a driver lists it, or a descendant */
-	bool is_answered; /* until then all of this belongs to the thread */
+	uint32_t agents;                /* clients that descend from it */
+	uint32_t queues;                /* that drivers list for it and its descendants */
+	bool is_listed;                 /* a driver lists it, or a descendant */
+	struct tree_question *question; /* NULL: it is answered */
 };
 
 /* Asks for a peer about the clients that it may see. sees_drivers: also about what drivers list. NULL: no memory, or no
  * thread. Once it is answered the peer is served again (gp_fair_add()). */
 struct gp_tree *gp_tree_ask(struct gp_daemon *daemon, struct gp_peer *peer, pid_t pid, bool sees_drivers);
 void gp_tree_drop(struct gp_tree *tree); /* the peer wants it no more; NULL: does nothing */
-void gp_trees_take(struct gp_daemon *daemon);
-void gp_trees_fini(struct gp_daemon *daemon);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "daemon/origin.h"
 #include "daemon/scan.h"
 #include "daemon/unmanaged.h"
 
@@ -79,28 +80,6 @@ static bool unmanaged_is_client(const struct gp_daemon *daemon, pid_t pid)
 	return false;
 }
 
-/* NULL: the table is full, or too many processes are new at once. */
-static struct unmanaged_process *unmanaged_entry(struct gp_daemon *daemon, const struct gp_scan_process *found,
-						 uint32_t *new_count)
-{
-	struct gp_unmanaged_set *set = daemon->unmanaged;
-
-	for (uint32_t i = 0; i < set->count; i++)
-		if (set->processes[i].pid == found->pid && set->processes[i].start == found->start)
-			return &set->processes[i];
-	if (set->count == GP_SCAN_PROCESS_MAX || *new_count == UNMANAGED_NEW_MAX)
-		return NULL;
-	++*new_count;
-	set->processes[set->count] = (struct unmanaged_process){ .pid = found->pid,
-								 .uid = found->uid,
-								 .start = found->start,
-								 .found_ns = gp_now_ns() };
-	memcpy(set->processes[set->count].name, found->name, sizeof(found->name));
-	set->processes[set->count].account = gp_process_account(daemon, found->uid, found->pid);
-	gp_together_origin(daemon, found->pid, found->uid, set->processes[set->count].origin);
-	return &set->processes[set->count++];
-}
-
 /* The core closes and opens the clients of its program together, without this process: while they are closed, its
  * kernels spin. */
 static void unmanaged_rank(struct gp_daemon *daemon, struct unmanaged_process *process)
@@ -146,6 +125,54 @@ static bool unmanaged_is_here(const struct gp_daemon *daemon, const struct unman
 		if (process->devices >> i & 1 && !daemon->devices[i].claim.is_left)
 			return true;
 	return false;
+}
+
+static void unmanaged_take_origin(struct gp_daemon *daemon, struct gp_question *asked)
+{
+	const struct gp_origin *found = (const struct gp_origin *)asked;
+	struct gp_unmanaged_set *set = daemon->unmanaged;
+
+	for (uint32_t i = 0; set && i < set->count; i++) {
+		struct unmanaged_process *process = &set->processes[i];
+
+		if (process->pid != found->pid || process->start != found->about)
+			continue;
+		memcpy(process->origin, found->name, sizeof(process->origin));
+		if (unmanaged_is_here(daemon, process) && unmanaged_is_certain(daemon, process))
+			unmanaged_rank(daemon, process);
+	}
+}
+
+/* Until the answer comes the process belongs to no client's program. */
+static void unmanaged_ask_origin(struct gp_daemon *daemon, const struct unmanaged_process *process)
+{
+	struct gp_owner *owner = gp_owner_get(daemon, process->uid, process->pid, -1, NULL);
+	const struct gp_origin origin = { .pid = process->pid, .uid = process->uid, .about = process->start };
+
+	gp_origin_ask(daemon, owner, &origin, unmanaged_take_origin);
+	gp_owner_put(owner);
+}
+
+/* NULL: the table is full, or too many processes are new at once. */
+static struct unmanaged_process *unmanaged_entry(struct gp_daemon *daemon, const struct gp_scan_process *found,
+						 uint32_t *new_count)
+{
+	struct gp_unmanaged_set *set = daemon->unmanaged;
+
+	for (uint32_t i = 0; i < set->count; i++)
+		if (set->processes[i].pid == found->pid && set->processes[i].start == found->start)
+			return &set->processes[i];
+	if (set->count == GP_SCAN_PROCESS_MAX || *new_count == UNMANAGED_NEW_MAX)
+		return NULL;
+	++*new_count;
+	set->processes[set->count] = (struct unmanaged_process){ .pid = found->pid,
+								 .uid = found->uid,
+								 .start = found->start,
+								 .found_ns = gp_now_ns() };
+	memcpy(set->processes[set->count].name, found->name, sizeof(found->name));
+	set->processes[set->count].account = gp_process_account(daemon, found->uid, found->pid);
+	unmanaged_ask_origin(daemon, &set->processes[set->count]);
+	return &set->processes[set->count++];
 }
 
 static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *driver,

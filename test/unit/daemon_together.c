@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "daemon/origin.h"
 #include "test/unit/daemon_world.h"
 
 /* A process that waits to be killed. */
@@ -32,12 +33,12 @@ static pid_t spawn(const char *const command[], const char *const environment[])
 	return pid;
 }
 
-static struct gp_client look(struct gp_daemon *daemon, pid_t pid)
+static struct gp_origin look(pid_t pid)
 {
-	struct gp_client client = { .uid = getuid(), .device = { .pid = pid } };
+	struct gp_origin origin = { .uid = getuid(), .pid = pid };
 
-	gp_together_find(daemon, &client);
-	return client;
+	gp_origin_read(&origin.question);
+	return origin;
 }
 
 static void end(pid_t pid)
@@ -49,24 +50,20 @@ static void end(pid_t pid)
 static void test_forked_is_the_same_program(void **state)
 {
 	const char *const command[] = { "/bin/sleep", "1000", NULL }, *const environment[] = { NULL };
-	struct gp_daemon daemon = { .config.auto_gang = true };
-	struct gp_client here = look(&daemon, getpid()), there;
+	struct gp_origin here = look(getpid()), there;
 	pid_t forked = spawn(NULL, NULL), other = spawn(command, environment);
 
 	(void)state;
-	there = look(&daemon, forked);
-	assert_true(*here.together);
-	assert_string_equal(here.together, there.together);
-	there = look(&daemon, other);
-	assert_true(*there.together);
-	assert_string_not_equal(here.together, there.together);
-	daemon.config.auto_gang = false;
-	there = look(&daemon, forked);
-	assert_string_equal(there.together, "");
+	there = look(forked);
+	assert_true(*here.name);
+	assert_string_equal(here.name, there.name);
+	there = look(other);
+	assert_true(*there.name);
+	assert_string_not_equal(here.name, there.name);
 	end(forked);
 	end(other);
-	there = look(&daemon, other);
-	assert_string_equal(there.together, "");
+	there = look(other);
+	assert_string_equal(there.name, "");
 }
 
 /* Python's own form of a worker's command. */
@@ -74,13 +71,12 @@ static void test_a_worker_is_its_parents(void **state)
 {
 	const char *const command[] = { "/bin/sh", "-c", "kill -STOP $$", "--multiprocessing-fork", NULL };
 	const char *const environment[] = { "PATH=/bin:/usr/bin", NULL };
-	struct gp_daemon daemon = { .config.auto_gang = true };
-	struct gp_client here = look(&daemon, getpid()), there;
+	struct gp_origin here = look(getpid()), there;
 	pid_t worker = spawn(command, environment);
 
 	(void)state;
-	there = look(&daemon, worker);
-	assert_string_equal(here.together, there.together);
+	there = look(worker);
+	assert_string_equal(here.name, there.name);
 	end(worker);
 }
 
@@ -101,17 +97,16 @@ static void test_a_job_names_itself(void **state)
 		{ { "MASTER_ADDR=10.0.0.1", "MASTER_PORT=29500", "WORLD_SIZE=-1" }, NULL },
 		{ { "WORLD_SIZE=8" }, NULL },
 	};
-	struct gp_daemon daemon = { .config.auto_gang = true };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		pid_t pid = spawn(command, cases[i].environment);
-		struct gp_client client = look(&daemon, pid);
+		struct gp_origin origin = look(pid);
 
 		if (cases[i].name)
-			assert_string_equal(client.together, cases[i].name);
+			assert_string_equal(origin.name, cases[i].name);
 		else
-			assert_int_equal(strncmp(client.together, "process ", 8), 0);
+			assert_int_equal(strncmp(origin.name, "process ", 8), 0);
 		end(pid);
 	}
 }
@@ -185,6 +180,82 @@ static void test_an_unknown_rank_has_a_peer(void **state)
 	client.dead = false;
 	client.origin[0] = '\0'; /* nothing is known of either: that is no evidence */
 	assert_null(gp_together_client(&daemon, 1000, 7, ""));
+}
+
+static void settle(struct gp_daemon *daemon)
+{
+	while (daemon->questions.open_count) {
+		usleep(1000);
+		gp_questions_take(daemon);
+	}
+	gp_questions_fini(daemon);
+}
+
+/* The answer finds a client that shares something with another by now: the three belong together. */
+static void test_the_origin_comes_later(void **state)
+{
+	struct gp_owner owner = { .id = 1, .references = 1 };
+	struct gp_client all[3], *table[3];
+	struct gp_daemon daemon = { .config = { .auto_gang = true, .client_max = 3 },
+				    .clients = table,
+				    .client_top = 3,
+				    .inbox.fd = -1 };
+	pid_t forked = spawn(NULL, NULL);
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		all[i] = (struct gp_client){ .uid = getuid(),
+					     .owner = &owner,
+					     .mates = 1,
+					     .attr = { .priority = 20 },
+					     .device = { .pid = 100, .tag = 1ull << 32 | i << 10 } };
+		table[i] = &all[i];
+	}
+	all[0].device.pid = getpid();
+	all[1].device.pid = forked;
+	gp_together_find(&daemon, &all[0]);
+	gp_together_find(&daemon, &all[1]);
+	assert_int_equal(daemon.questions.open_count, 2);
+	assert_string_equal(all[1].together, ""); /* the daemon reads no file of theirs */
+	say(&daemon, &all[1], GP_SHARE_KFD_IPC, 9);
+	say(&daemon, &all[2], GP_SHARE_KFD_IPC, 9);
+	assert_int_equal(all[1].mates, 2);
+	settle(&daemon);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(all[i].mates, 3);
+		assert_string_equal(all[i].together, all[0].together);
+	}
+	assert_string_equal(all[0].origin, all[1].origin);
+	assert_string_equal(all[2].origin, "");
+	assert_int_equal(owner.references, 1);
+	daemon.config.auto_gang = false;
+	gp_together_find(&daemon, &all[2]);
+	assert_int_equal(daemon.questions.open_count, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		free(all[i].shares);
+	end(forked);
+}
+
+/* The client has gone, and another one has its place. */
+static void test_the_origin_of_who_has_gone(void **state)
+{
+	struct gp_owner owner = { .id = 1, .references = 1 };
+	struct gp_client client = { .owner = &owner, .device = { .pid = getpid(), .tag = 1ull << 32 } },
+			 *table[1] = { &client };
+	struct gp_daemon daemon = { .config = { .auto_gang = true, .client_max = 1 },
+				    .clients = table,
+				    .client_top = 1,
+				    .inbox.fd = -1 };
+
+	(void)state;
+	gp_together_find(&daemon, &client);
+	client.device.tag = 2ull << 32;
+	settle(&daemon);
+	assert_string_equal(client.origin, "");
+	gp_together_find(&daemon, &client);
+	client.dead = true;
+	settle(&daemon);
+	assert_string_equal(client.origin, "");
 }
 
 static void test_who_shares_belongs_together(void **state)
@@ -268,7 +339,8 @@ int main(void)
 		cmocka_unit_test(test_forked_is_the_same_program),  cmocka_unit_test(test_a_worker_is_its_parents),
 		cmocka_unit_test(test_a_job_names_itself),          cmocka_unit_test(test_only_ones_own_are_mates),
 		cmocka_unit_test(test_who_shares_belongs_together), cmocka_unit_test(test_many_shares_are_bounded),
-		cmocka_unit_test(test_an_unknown_rank_has_a_peer),
+		cmocka_unit_test(test_an_unknown_rank_has_a_peer),  cmocka_unit_test(test_the_origin_comes_later),
+		cmocka_unit_test(test_the_origin_of_who_has_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* Owns the threads that answer questions about processes, and how many questions of one user may be open. */
+#include <stdlib.h>
+#include "daemon/question.h"
+
+#define QUESTION_THREADS  4u
+#define QUESTION_USER_MAX 1024u /* open ones of one user: a client that has gone leaves its own; chosen */
+
+static void question_answer(void *context, struct gp_lane *lane, struct gp_worker_job *job)
+{
+	struct gp_question *question = (struct gp_question *)lane;
+
+	(void)context, (void)job;
+	question->answer(question);
+}
+
+/* Called at the daemon's end only. */
+static void question_free(void *context, struct gp_lane *lane)
+{
+	(void)context;
+	free(lane);
+}
+
+static struct gp_worker *question_worker(struct gp_daemon *daemon)
+{
+	if (!daemon->questions.worker)
+		daemon->questions.worker = gp_worker_create(&(struct gp_worker_config){ .thread_min = 1,
+											.thread_max = QUESTION_THREADS,
+											.limited_max = QUESTION_THREADS,
+											.limited_owner_max = 1,
+											.collects = true,
+											.notify_fd = daemon->inbox.fd,
+											.run = question_answer,
+											.idle = question_free });
+	return daemon->questions.worker;
+}
+
+bool gp_question_ask(struct gp_daemon *daemon, struct gp_question *question, struct gp_owner *owner)
+{
+	struct gp_worker *worker = question_worker(daemon);
+
+	if (!worker || owner->question_count == QUESTION_USER_MAX) {
+		free(question);
+		return false;
+	}
+	question->owner = gp_owner_hold(owner);
+	question->lane.owner = owner->id + 1; /* not 0: root has the same limits */
+	owner->question_count++;
+	daemon->questions.open_count++;
+	gp_worker_give(worker, &question->lane, NULL);
+	return true;
+}
+
+void gp_questions_take(struct gp_daemon *daemon)
+{
+	struct gp_lane *lane, *next;
+
+	for (lane = gp_worker_collect(daemon->questions.worker); lane; lane = next) {
+		struct gp_question *question = (struct gp_question *)lane;
+
+		next = lane->next;
+		GP_ASSERT(question->owner->question_count && daemon->questions.open_count);
+		question->owner->question_count--;
+		daemon->questions.open_count--;
+		question->take(daemon, question);
+		gp_owner_put(question->owner);
+		free(question);
+	}
+}
+
+void gp_questions_fini(struct gp_daemon *daemon)
+{
+	gp_worker_stop(daemon->questions.worker, 0);
+	daemon->questions.worker = NULL;
+}
