@@ -548,6 +548,9 @@ static bool link_receive_one(void)
 		return false;
 	}
 	size = gp_sys(SYS_recvmsg, fd, (long)&head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	/* It closed with a message of ours unread; its last one, which says why, comes after the error. */
+	if (size == -ECONNRESET)
+		size = gp_sys(SYS_recvmsg, fd, (long)&head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (size == -EAGAIN || size == -EINTR)
 		return false;
 	if (size <= 0) {

@@ -310,7 +310,8 @@ void gp_peer_listen_again(struct gp_daemon *daemon, uint64_t now_ns)
 	gp_daemon_watch(daemon, daemon->listen.fd, EPOLLIN, &daemon->listen.source);
 }
 
-/* A connection that sends nothing holds a place that others may need. */
+/* A connection that sends nothing holds a place that others may need. One whose message waits to be served has sent
+ * something. */
 void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	struct gp_peer *peer, *next;
@@ -319,7 +320,7 @@ void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns)
 		gp_timer_set(daemon, &daemon->listen.silent_timer, now_ns + LISTEN_EXPIRE_NS);
 	for (peer = daemon->listen.new_count ? daemon->peers : NULL; peer; peer = next) {
 		next = peer->next;
-		if (peer->kind == GP_PEER_NEW && now_ns - peer->connected_ns > LISTEN_SILENT_NS)
+		if (peer->kind == GP_PEER_NEW && !peer->in_fair && now_ns - peer->connected_ns > LISTEN_SILENT_NS)
 			gp_peer_close(daemon, peer, "it sent no message for 10 s");
 	}
 }

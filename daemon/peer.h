@@ -20,7 +20,7 @@ struct gp_source {
 	void *owner;
 };
 
-#define GP_PEER_FDS 5u /* descriptors of one at most: socket, process, doorbell, two of a backend's */
+#define GP_PEER_FDS 6u /* descriptors of one at most: socket, process, doorbell, page, two of a backend's */
 
 enum gp_peer_kind { GP_PEER_NEW, GP_PEER_AGENT, GP_PEER_COMMAND };
 

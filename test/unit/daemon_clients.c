@@ -423,9 +423,36 @@ static void test_socket(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* Who connects and sends nothing is turned away; one whose message waits for the daemon's time is served. */
+static void test_silent_newcomers(void **state)
+{
+	struct gp_control_request request = world_request(GP_CONTROL_PING);
+	static _Alignas(8) char answer[GP_WIRE_SIZE_MAX];
+	struct gp_peer *waits;
+	int silent, asks;
+
+	(void)state;
+	silent = world_connect(&world);
+	world_step(&world);
+	asks = world_connect(&world);
+	world_step(&world);
+	waits = world.daemon.peers;
+	assert_int_equal(waits->kind, GP_PEER_NEW);
+	world_send(asks, &request, sizeof(request));
+	gp_fair_add(&world.daemon, waits);
+	gp_peer_expire(&world.daemon, waits->connected_ns + 10000000001ull);
+	world_step(&world);
+	assert_true(world_is_closed(silent));
+	assert_true(world_receive(asks, answer, sizeof(answer)) > sizeof(struct gp_control_answer));
+	close(silent);
+	close(asks);
+	world_step(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_silent_newcomers, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag, begin, end),
 		cmocka_unit_test_setup_teardown(test_before_welcome, begin, end),
 		cmocka_unit_test_setup_teardown(test_generation, begin, end),

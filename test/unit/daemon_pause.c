@@ -120,11 +120,12 @@ static void test_long_timeout(void **state)
 /* A minute in which the daemon stood still is no cost of a transaction. */
 static void test_pause_is_no_cost(void **state)
 {
-	const struct gp_hist *closes = &world.daemon.devices[0].close_hist;
+	const struct gp_hist *closes;
 	uint64_t count;
 
 	(void)state;
 	scene_begin();
+	closes = &world.daemon.devices[0].close_hist;
 	count = closes->count;
 	world_wait(&world, MINUTE_MS);
 	batch.silent = false;
