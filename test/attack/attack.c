@@ -516,7 +516,7 @@ static const struct {
 	{ "gang", attack_gang, 4 },         { "busy", attack_busy, 1 },        { "churn", attack_churn, 1 },
 	{ "plain", attack_plain, 1 },       { "lost", attack_lost, 1 },        { "pages", attack_pages, 1 },
 	{ "pins", attack_pins, 1 },         { "holes", attack_holes, 1 },      { "linger", attack_linger, 1 },
-	{ "sandbox", attack_tables, 100 },
+	{ "sandbox", attack_tables, 100 },  { "locked", attack_locked, 1 },
 };
 
 int main(int argc, char **argv)

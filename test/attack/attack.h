@@ -48,4 +48,7 @@ void attack_pins(void);
 void attack_holes(void);
 void attack_linger(void);
 
+/* locked.c: what the kernel reads of a process under a lock that the process can hold. */
+void attack_locked(void);
+
 #endif
