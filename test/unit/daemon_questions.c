@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is read of processes is read by threads: one user's that take long keep no other waiting, nor the daemon. */
+#include <errno.h>
 #include <fcntl.h>
 #include <semaphore.h>
 #include <stdarg.h>
@@ -173,13 +174,39 @@ static void test_daemon_reads_no_memory(void **state)
 	assert_true(opens_of_threads);
 }
 
+/* With so many open questions a user gets no answer, and learns why. */
+static void test_no_room_for_a_summary(void **state)
+{
+	struct gp_control_request request = world_request(GP_CONTROL_SUMMARY);
+	struct gp_owner *owner;
+	char *text;
+	int r;
+
+	(void)state;
+	world_begin_one(&world, &agent, NULL, 50);
+	while (world.daemon.questions.open_count)
+		world_wait(&world, 1);
+	request.pid = getpid();
+	owner = world.daemon.clients[0]->owner;
+	owner->question_count += 1024;
+	text = world_ask(&world, &request, &r);
+	assert_int_equal(r, -EAGAIN);
+	assert_non_null(strstr(text, "many of your processes"));
+	free(text);
+	owner->question_count -= 1024;
+	text = world_ask(&world, &request, &r);
+	assert_int_equal(r, 0);
+	free(text);
+	agent_leave(&world, &agent);
+	world_end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_thread_for_a_user),
-		cmocka_unit_test(test_open_questions_are_bounded),
-		cmocka_unit_test(test_answers_are_taken_in_portions),
-		cmocka_unit_test(test_daemon_reads_no_memory),
+		cmocka_unit_test(test_one_thread_for_a_user),         cmocka_unit_test(test_open_questions_are_bounded),
+		cmocka_unit_test(test_answers_are_taken_in_portions), cmocka_unit_test(test_daemon_reads_no_memory),
+		cmocka_unit_test(test_no_room_for_a_summary),
 	};
 
 	sem_init(&began, 0, 0);
