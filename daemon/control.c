@@ -367,7 +367,8 @@ static void control_summary(struct gp_daemon *daemon, struct gp_peer *peer, cons
 	peer->wants_status = peer->job.tree;
 	if (!peer->job.tree) {
 		gp_control_end(peer);
-		control_say(daemon, peer, request->header.cookie, -ENOMEM, "gpreemptd is out of memory");
+		control_say(daemon, peer, request->header.cookie, -EAGAIN,
+			    "gpreemptd has no memory or no thread for it, or has yet to read many of your processes");
 	}
 }
 

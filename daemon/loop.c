@@ -254,8 +254,8 @@ static bool loop_has_work(struct gp_daemon *daemon, uint32_t phase)
 bool gp_daemon_has_work(struct gp_daemon *daemon)
 {
 	return gp_fair_has_rung(daemon) || gp_fair_has_work(daemon, false) || gp_fair_has_work(daemon, true) ||
-	       daemon->listen.is_asked || daemon->attr_clients || gp_control_has_work(daemon) ||
-	       gp_carry_has_reports(daemon);
+	       daemon->listen.is_asked || daemon->attr_clients || daemon->questions.answered ||
+	       gp_control_has_work(daemon) || gp_carry_has_reports(daemon);
 }
 
 /* Does one portion of work that can wait: agents' messages, commands, new connections or attributes, in turn. */

@@ -51,18 +51,39 @@ bool gp_question_ask(struct gp_daemon *daemon, struct gp_question *question, str
 	return true;
 }
 
+/* The answers that have come, the oldest first. */
+static void question_collect(struct gp_questions *questions)
+{
+	struct gp_lane *lane, *next, **end = &questions->answered, *first;
+
+	while (*end)
+		end = &(*end)->next;
+	first = *end;
+	for (lane = gp_worker_collect(questions->worker); lane; lane = next) {
+		next = lane->next;
+		lane->next = first;
+		first = lane;
+	}
+	*end = first;
+}
+
 void gp_questions_take(struct gp_daemon *daemon)
 {
-	struct gp_lane *lane, *next;
+	struct gp_lane *lane;
 
-	for (lane = gp_worker_collect(daemon->questions.worker); lane; lane = next) {
+	question_collect(&daemon->questions);
+	gp_portion_begin(daemon);
+	while ((lane = daemon->questions.answered) && !gp_portion_is_over(daemon)) {
 		struct gp_question *question = (struct gp_question *)lane;
+		uint64_t begin_ns = gp_now_ns();
 
-		next = lane->next;
+		daemon->questions.answered = lane->next;
 		GP_ASSERT(question->owner->question_count && daemon->questions.open_count);
 		question->owner->question_count--;
 		daemon->questions.open_count--;
+		gp_portion_use(daemon, 1);
 		question->take(daemon, question);
+		gp_fair_charge(question->owner, gp_now_ns() - begin_ns, gp_now_ns());
 		gp_owner_put(question->owner);
 		free(question);
 	}
@@ -70,6 +91,12 @@ void gp_questions_take(struct gp_daemon *daemon)
 
 void gp_questions_fini(struct gp_daemon *daemon)
 {
+	struct gp_lane *lane;
+
 	gp_worker_stop(daemon->questions.worker, 0);
 	daemon->questions.worker = NULL;
+	while ((lane = daemon->questions.answered)) {
+		daemon->questions.answered = lane->next;
+		free(lane);
+	}
 }

@@ -21,7 +21,7 @@ struct gp_question {
 
 /* False: there is no thread, or the user has too many open questions. Then the question has been freed. */
 bool gp_question_ask(struct gp_daemon *daemon, struct gp_question *question, struct gp_owner *owner);
-void gp_questions_take(struct gp_daemon *daemon);
+void gp_questions_take(struct gp_daemon *daemon); /* one portion */
 void gp_questions_fini(struct gp_daemon *daemon);
 
 #endif

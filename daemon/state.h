@@ -104,6 +104,7 @@ struct gp_scan_state {
 /* question.c */
 struct gp_questions {
 	struct gp_worker *worker; /* NULL: no question was asked yet */
+	struct gp_lane *answered; /* those that the daemon has yet to take */
 	uint32_t open_count;
 };
 

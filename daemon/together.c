@@ -50,6 +50,15 @@ static void together_settle(struct gp_daemon *daemon, struct gp_client *client)
 	}
 }
 
+/* Its queues join the gang of its program at once, as if the origin had been known before they came, though they had
+ * another one until now (of their process, or of those that share something). That is once for each client. */
+static void together_hurry(const struct gp_client *client)
+{
+	for (uint32_t i = 0; i < client->slot_count; i++)
+		if (client->slots[i].queue)
+			client->slots[i].queue->gang_ns = 0;
+}
+
 static void together_take(struct gp_daemon *daemon, struct gp_question *asked)
 {
 	const struct gp_origin *found = (const struct gp_origin *)asked;
@@ -58,7 +67,9 @@ static void together_take(struct gp_daemon *daemon, struct gp_question *asked)
 	if (!client || client->dead || !*found->name)
 		return;
 	memcpy(client->origin, found->name, sizeof(client->origin));
+	together_hurry(client);
 	together_settle(daemon, client);
+	gp_client_reapply(daemon, client);
 }
 
 /* Until the answer comes the client belongs to no other. */
@@ -121,6 +132,14 @@ void gp_together_join(struct gp_daemon *daemon, struct gp_client *client, struct
 	if (!daemon->config.auto_gang || !together_is_peer(client, other) ||
 	    (*client->together && !strcmp(client->together, other->together)))
 		return;
+	/* Who belongs to nobody yet joins; those of a program keep their gang, which they could change again only
+	 * later. */
+	if (*client->together && !*other->together) {
+		struct gp_client *newcomer = other;
+
+		other = client;
+		client = newcomer;
+	}
 	if (!*other->together)
 		snprintf(other->together, sizeof(other->together), "process %d", (int)other->device.pid);
 	memcpy(from, client->together, sizeof(from));

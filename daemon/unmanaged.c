@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "daemon/origin.h"
 #include "daemon/scan.h"
 #include "daemon/unmanaged.h"
@@ -143,12 +145,18 @@ static void unmanaged_take_origin(struct gp_daemon *daemon, struct gp_question *
 	}
 }
 
-/* Until the answer comes the process belongs to no client's program. */
-static void unmanaged_ask_origin(struct gp_daemon *daemon, const struct unmanaged_process *process)
+/* Finds the account, too, whose question it is: a container's process may have any uid, also root's, and would keep
+ * that user's questions waiting. Until the answer comes the process belongs to no client's program. */
+static void unmanaged_ask_origin(struct gp_daemon *daemon, struct unmanaged_process *process)
 {
-	struct gp_owner *owner = gp_owner_get(daemon, process->uid, process->pid, -1, NULL);
 	const struct gp_origin origin = { .pid = process->pid, .uid = process->uid, .about = process->start };
+	int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	struct gp_owner *owner;
 
+	if (pidfd < 0)
+		return;
+	owner = gp_owner_get(daemon, process->uid, process->pid, pidfd, &process->account);
+	close(pidfd);
 	gp_origin_ask(daemon, owner, &origin, unmanaged_take_origin);
 	gp_owner_put(owner);
 }
@@ -168,9 +176,9 @@ static struct unmanaged_process *unmanaged_entry(struct gp_daemon *daemon, const
 	set->processes[set->count] = (struct unmanaged_process){ .pid = found->pid,
 								 .uid = found->uid,
 								 .start = found->start,
+								 .account = UINT64_MAX,
 								 .found_ns = gp_now_ns() };
 	memcpy(set->processes[set->count].name, found->name, sizeof(found->name));
-	set->processes[set->count].account = gp_process_account(daemon, found->uid, found->pid);
 	unmanaged_ask_origin(daemon, &set->processes[set->count]);
 	return &set->processes[set->count++];
 }

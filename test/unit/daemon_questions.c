@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is read of processes is read by threads: one user's that take long keep no other waiting, nor the daemon. */
+#include <errno.h>
 #include <fcntl.h>
 #include <semaphore.h>
 #include <stdarg.h>
@@ -118,6 +119,46 @@ static void test_open_questions_are_bounded(void **state)
 	gp_questions_fini(&daemon);
 }
 
+static void take_long(struct gp_daemon *daemon, struct gp_question *question)
+{
+	take(daemon, question);
+	assert_int_equal(question->lane.about, taken); /* in the order of the answers */
+	gp_portion_use(daemon, 100);
+}
+
+/* Answers that have come at once are taken in portions, as all work that can wait, and count as their user's. */
+static void test_answers_are_taken_in_portions(void **state)
+{
+	struct gp_owner owner = { .id = 1, .references = 1 };
+	struct gp_daemon daemon = { .inbox.fd = -1 };
+	struct gp_worker_use use;
+
+	(void)state;
+	taken = 0;
+	for (uint32_t i = 1; i <= 20; i++) {
+		struct gp_question *question = calloc(1, sizeof(*question));
+
+		assert_non_null(question);
+		question->answer = answer_now;
+		question->take = take_long;
+		question->lane.about = i;
+		assert_true(gp_question_ask(&daemon, question, &owner));
+	}
+	do {
+		usleep(1000);
+		use = gp_worker_use(daemon.questions.worker, NULL);
+	} while (use.waiting || use.running);
+	for (int i = 0; i < 20; i++)
+		sem_wait(&began);
+	gp_questions_take(&daemon);
+	assert_in_range(taken, 1, 3);
+	assert_true(gp_daemon_has_work(&daemon));
+	assert_int_equal(owner.spent_ns, gp_now_ns());
+	while (taken < 10)
+		gp_questions_take(&daemon);
+	gp_questions_fini(&daemon); /* those that it has not taken go, too */
+}
+
 /* The thread that decides reads neither the environment nor the command line of a client. */
 static void test_daemon_reads_no_memory(void **state)
 {
@@ -131,12 +172,39 @@ static void test_daemon_reads_no_memory(void **state)
 	assert_true(opens_of_threads);
 }
 
+/* With so many open questions a user gets no answer, and learns why. */
+static void test_no_room_for_a_summary(void **state)
+{
+	struct gp_control_request request = world_request(GP_CONTROL_SUMMARY);
+	struct gp_owner *owner;
+	char *text;
+	int r;
+
+	(void)state;
+	world_begin_one(&world, &agent, NULL, 50);
+	while (world.daemon.questions.open_count)
+		world_wait(&world, 1);
+	request.pid = getpid();
+	owner = world.daemon.clients[0]->owner;
+	owner->question_count += 1024;
+	text = world_ask(&world, &request, &r);
+	assert_int_equal(r, -EAGAIN);
+	assert_non_null(strstr(text, "many of your processes"));
+	free(text);
+	owner->question_count -= 1024;
+	text = world_ask(&world, &request, &r);
+	assert_int_equal(r, 0);
+	free(text);
+	agent_leave(&world, &agent);
+	world_end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_thread_for_a_user),
-		cmocka_unit_test(test_open_questions_are_bounded),
-		cmocka_unit_test(test_daemon_reads_no_memory),
+		cmocka_unit_test(test_one_thread_for_a_user),         cmocka_unit_test(test_open_questions_are_bounded),
+		cmocka_unit_test(test_answers_are_taken_in_portions), cmocka_unit_test(test_daemon_reads_no_memory),
+		cmocka_unit_test(test_no_room_for_a_summary),
 	};
 
 	sem_init(&began, 0, 0);

@@ -236,6 +236,87 @@ static void test_the_origin_comes_later(void **state)
 	end(forked);
 }
 
+/* A newcomer whose origin is not known yet shares something with a process of a program: it joins, whoever says so
+ * last. The gang of the program stays as it is, so that none of its queues changes gangs before the others. */
+static void test_a_newcomer_joins_the_program(void **state)
+{
+	struct gp_owner owner = { .id = 1 };
+	struct gp_client all[3], *table[3];
+	struct gp_daemon daemon = { .config.auto_gang = true, .clients = table, .client_top = 3 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		all[i] = (struct gp_client){ .owner = &owner, .mates = 1, .device = { .pid = 100 + (pid_t)i } };
+		if (i < 2)
+			snprintf(all[i].together, sizeof(all[i].together), "torch job a:1");
+		table[i] = &all[i];
+	}
+	gp_together_update(&daemon, &all[0]);
+	say(&daemon, &all[2], GP_SHARE_KFD_IPC, 9);
+	say(&daemon, &all[0], GP_SHARE_KFD_IPC, 9);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_string_equal(all[i].together, "torch job a:1");
+		assert_int_equal(all[i].mates, 3);
+		free(all[i].shares);
+	}
+}
+
+static struct gp_client *join_world(struct world *world, struct agent *agent, pid_t pid)
+{
+	struct gp_client *client;
+
+	agent_connect(world, agent, 20);
+	agent_add_queue(world, agent, 0, GP_QUEUE_SEEN);
+	client = world_queue(world, agent, 0)->client;
+	client->device.pid = pid;
+	return client;
+}
+
+/* As if the daemon had asked at HELLO. */
+static void find(struct world *world, struct gp_client *client)
+{
+	uint32_t mates = client->mates;
+
+	gp_together_find(&world->daemon, client);
+	client->mates = mates;
+	while (world->daemon.questions.open_count)
+		world_wait(world, 1);
+	world_wait(world, 10); /* changes come in portions, and after orders under way */
+}
+
+/* Two that share something had a gang of their own until their origins came: they change to their program's at once,
+ * though they have changed a moment ago. */
+static void test_late_origins_count_at_once(void **state)
+{
+	pid_t forked[2] = { spawn(NULL, NULL), spawn(NULL, NULL) };
+	struct agent agents[3];
+	struct gp_client *clients[3];
+	struct world world;
+
+	(void)state;
+	world_begin(&world, NULL);
+	world.daemon.config.auto_gang = false; /* nothing is asked until the test does */
+	for (int i = 0; i < 3; i++)
+		clients[i] = join_world(&world, &agents[i], i ? forked[i - 1] : getpid());
+	world.daemon.config.auto_gang = true;
+	find(&world, clients[0]);
+	say(&world.daemon, clients[1], GP_SHARE_KFD_IPC, 9);
+	say(&world.daemon, clients[2], GP_SHARE_KFD_IPC, 9);
+	world_wait(&world, 10);
+	assert_int_not_equal(world_queue(&world, &agents[1], 0)->core_gang, 0);
+	for (int i = 1; i < 3; i++) {
+		find(&world, clients[i]);
+		assert_int_not_equal(world_queue(&world, &agents[0], 0)->core_gang, 0);
+		assert_int_equal(world_queue(&world, &agents[i], 0)->core_gang,
+				 world_queue(&world, &agents[0], 0)->core_gang);
+	}
+	for (int i = 0; i < 3; i++)
+		agent_leave(&world, &agents[i]);
+	world_end(&world);
+	end(forked[0]);
+	end(forked[1]);
+}
+
 /* The client has gone, and another one has its place. */
 static void test_the_origin_of_who_has_gone(void **state)
 {
@@ -340,7 +421,8 @@ int main(void)
 		cmocka_unit_test(test_a_job_names_itself),          cmocka_unit_test(test_only_ones_own_are_mates),
 		cmocka_unit_test(test_who_shares_belongs_together), cmocka_unit_test(test_many_shares_are_bounded),
 		cmocka_unit_test(test_an_unknown_rank_has_a_peer),  cmocka_unit_test(test_the_origin_comes_later),
-		cmocka_unit_test(test_the_origin_of_who_has_gone),
+		cmocka_unit_test(test_the_origin_of_who_has_gone),  cmocka_unit_test(test_a_newcomer_joins_the_program),
+		cmocka_unit_test(test_late_origins_count_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

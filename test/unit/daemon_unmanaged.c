@@ -24,6 +24,7 @@ static pid_t child;
 static bool is_listed; /* atomic */
 static int crowd;      /* atomic: of somebody who starts sixteen others for each look; 0: nobody does */
 static int journal[2], stderr_fd;
+static bool in_container; /* the child, from its beginning on */
 
 static int list_processes(pid_t *pids, uint32_t max)
 {
@@ -67,13 +68,24 @@ static const char *said(void)
 
 static int begin_with(const char *config)
 {
+	int ready[2];
+	char byte;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	child = fork();
 	if (!child) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		pause();
+		if (in_container && unshare(CLONE_NEWUSER))
+			_exit(1);
+		if (write(ready[1], "", 1) == 1)
+			pause();
 		_exit(0);
 	}
 	assert_true(child > 0);
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		skip();
+	close(ready[0]);
 	world_begin(&world, config);
 	ops = *world.daemon.drivers[0].ops;
 	ops.processes = list_processes;
@@ -97,6 +109,17 @@ static int begin(void **state)
 {
 	(void)state;
 	return begin_with(NULL);
+}
+
+static int begin_container(void **state)
+{
+	int r;
+
+	(void)state;
+	in_container = true;
+	r = begin_with(NULL);
+	in_container = false;
+	return r;
 }
 
 static int begin_pause(void **state)
@@ -253,9 +276,27 @@ static void test_left(void **state)
 	world.daemon.devices[0].claim.is_left = false;
 }
 
+/* What is read of a container's process is the container's, whatever uid it has: a process that takes long to read
+ * keeps neither root's questions waiting nor those of the user with that uid. */
+static void test_a_containers_question(void **state)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+	uint64_t account;
+	struct gp_owner *owner = gp_owner_get(&world.daemon, getuid(), child, pidfd, &account);
+
+	(void)state;
+	assert_true(gp_owner_is_container(account));
+	while (world.daemon.questions.open_count)
+		world_wait(&world, 1);
+	assert_int_not_equal(owner->spent_ns, 0);
+	gp_owner_put(owner);
+	close(pidfd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_a_containers_question, begin_container, end),
 		cmocka_unit_test_setup_teardown(test_rank, begin, end),
 		cmocka_unit_test_setup_teardown(test_gone, begin, end),
 		cmocka_unit_test_setup_teardown(test_pause, begin_pause, end),
