@@ -213,7 +213,8 @@ static int control_receive(struct gp_control *control, int timeout_ms, size_t *r
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
 	if (size <= 0)
-		return gp_error_set(error, -ECONNRESET, "the daemon hung up before it had answered");
+		return gp_error_set(error, -ECONNRESET,
+				    "the daemon hung up; gpreempt status shows whether it still runs");
 	if ((size_t)size > sizeof(control->packet))
 		return gp_error_set(error, -EPROTO, "the daemon's answer is invalid (a packet of %zd bytes)", size);
 	*ret_size = (size_t)size;

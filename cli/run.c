@@ -249,9 +249,10 @@ static int run_prepare(const struct run *run, char *agent, size_t agent_size, bo
 	struct run_ceiling ceiling = { .is_known = false };
 	struct gp_error error;
 	int r = gp_run_env_agent(agent, agent_size, &error);
+	bool is_program = !gp_run_target_find(run->command[0], path, sizeof(path));
 
 	*ret_has_agent = !r;
-	if (!r && !gp_run_target_find(run->command[0], path, sizeof(path)))
+	if (!r && is_program)
 		r = gp_run_target_check(path, &error);
 	if (!r) {
 		r = run_ping(&ceiling, &error);
@@ -261,7 +262,7 @@ static int run_prepare(const struct run *run, char *agent, size_t agent_size, bo
 		fprintf(stderr, "gpreempt run: '%s' was not started (--require): %s\n", run->command[0], error.text);
 		return r;
 	}
-	if (r)
+	if (r && is_program) /* otherwise it does not run, and exec says why */
 		run_warn(run, "'%s' runs without a GPU priority: %s", run->command[0], error.text);
 	if (!r && run_uses_drm())
 		run_warn(

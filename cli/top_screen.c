@@ -17,6 +17,7 @@
 #include "view/format.h"
 
 #define SCREEN_ESCAPE   27
+#define SCREEN_NO_KEY   0
 #define SCREEN_REDRAW   12 /* Ctrl-L */
 #define SCREEN_STEP     10 /* of a priority, by F7 and F8 */
 #define SCREEN_LINE_MAX 1024u
@@ -316,6 +317,24 @@ static bool screen_begin(struct screen *screen)
 	return true;
 }
 
+/* Keys that the terminal's description lacks, and Alt, begin with Esc too. They do not end the screen, and what follows
+ * their Esc is no key: it may be a q, or go to the shell. */
+static int screen_get_key(int wait_ms)
+{
+	int key;
+
+	timeout(wait_ms);
+	key = getch();
+	if (key != SCREEN_ESCAPE)
+		return key;
+	timeout(0);
+	if (getch() == ERR)
+		return key;
+	while (getch() != ERR)
+		;
+	return SCREEN_NO_KEY;
+}
+
 int gp_top_screen(const struct gp_top_options *options)
 {
 	static struct screen screen;
@@ -340,8 +359,7 @@ int gp_top_screen(const struct gp_top_options *options)
 			int key;
 
 			screen_draw(&screen);
-			timeout((int)(next_ms - now_ms));
-			key = getch();
+			key = screen_get_key((int)(next_ms - now_ms));
 			/* ERR: time is up, or a signal; without a terminal it comes at once and for ever. */
 			if (key != ERR)
 				goes_on = screen_key(&screen, key);

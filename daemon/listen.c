@@ -325,12 +325,28 @@ void gp_peer_expire(struct gp_daemon *daemon, uint64_t now_ns)
 	}
 }
 
+/* The daemon replaces what lies at the path: the socket of a daemon that was killed, and nothing else. */
+static int listen_check_old(const char *path, struct gp_error *error)
+{
+	struct stat old;
+
+	if (!lstat(path, &old) && !S_ISSOCK(old.st_mode))
+		return gp_error_set(
+			error, -EEXIST,
+			"%s is not a socket, so the daemon does not replace it: remove it, or give another path", path);
+	return 0;
+}
+
 /* Both names fit: that of the socket while it is made, and that of the lock. */
 static int listen_check_path(const char *path, struct gp_error *error)
 {
-	if (strlen(path) + sizeof(".new") > sizeof(((struct sockaddr_un *)0)->sun_path))
+	char made[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	int r;
+
+	if ((size_t)snprintf(made, sizeof(made), "%s.new", path) >= sizeof(made))
 		return gp_error_set(error, -ENAMETOOLONG, "%s: a socket's path has at most 103 bytes here", path);
-	return 0;
+	r = listen_check_old(path, error);
+	return r ? r : listen_check_old(made, error);
 }
 
 static void listen_lock_name(const char *path, char *name, size_t size)
@@ -395,9 +411,14 @@ static int listen_bind(struct gp_daemon *daemon, int fd)
 
 static int listen_socket(struct gp_daemon *daemon, struct gp_error *error)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r = fd < 0 ? -errno : 0;
 	bool no_rights;
+	int fd, r;
 
+	r = listen_check_path(daemon->config.socket, error);
+	if (r)
+		return r;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	r = fd < 0 ? -errno : 0;
 	/* The kernel shall refuse descriptors that peers send: recv() would close the last one of a file, and a socket
 	 * that lingers would hold the daemon there. Connections inherit this option. Linux before 6.16 does not have
 	 * it; there the daemon looks at each packet itself (peer.c). */

@@ -220,6 +220,8 @@ static int main_run(struct main_lab *run, const char *name)
 
 	if (main_refuses_outputs(run, name, &error))
 		return main_refuse(&error, MAIN_USAGE);
+	if (gp_file_try(run->html_path, &error) || gp_file_try(run->write_path, &error))
+		return main_refuse(&error, MAIN_FAILED);
 	if (lab_init(&run->lab, run->device_path, &error))
 		return main_refuse(&error, MAIN_FAILED);
 	if (!strcmp(name, "fit"))

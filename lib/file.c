@@ -127,6 +127,19 @@ int gp_file_open(struct gp_file_writer *writer, const char *path, struct gp_erro
 	return 0;
 }
 
+int gp_file_try(const char *path, struct gp_error *error)
+{
+	struct gp_file_writer writer;
+	int r;
+
+	if (!path || !strcmp(path, "-") || file_is_special(path))
+		return 0;
+	r = gp_file_open(&writer, path, error);
+	if (!r)
+		gp_file_abandon(&writer);
+	return r;
+}
+
 int gp_file_commit(struct gp_file_writer *writer, struct gp_error *error)
 {
 	bool is_file = writer->temporary[0];

@@ -17,6 +17,8 @@ struct gp_file_writer {
 	bool hurried; /* set after open: no fsync; if the machine crashes, the file may be empty */
 	char path[4096], temporary[4128];
 };
+/* Whether a file can be made at path (NULL: there is none to make), before minutes are spent on what goes into it. */
+int gp_file_try(const char *path, struct gp_error *error);
 int gp_file_open(struct gp_file_writer *writer, const char *path, struct gp_error *error);
 int gp_file_commit(struct gp_file_writer *writer, struct gp_error *error); /* flush, check, fsync, rename */
 void gp_file_abandon(struct gp_file_writer *writer); /* removes the temporary file; safe after commit */

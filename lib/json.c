@@ -341,7 +341,8 @@ static int json_key(struct gp_json *json, struct gp_error *error)
 		return r;
 	json_skip_blanks(json);
 	if (json_peek(json) != ':')
-		return json_refuse(json, error, "expected : behind a key");
+		return json_refuse(json, error,
+				   json_peek(json) < 0 ? "the file ends in the middle" : "expected : behind a key");
 	json->offset++;
 	json->type = GP_JSON_KEY;
 	json->after_key = true;

@@ -277,6 +277,9 @@ static int main_run(struct main_run *run)
 		ret = main_load_workload(run, &error);
 	if (ret)
 		return main_refuse(&error, ret == -ESRCH ? MAIN_USAGE : MAIN_FAILED);
+	if (gp_file_try(run->options.json_path, &error) || gp_file_try(run->options.html_path, &error) ||
+	    gp_file_try(run->options.perfetto_path, &error))
+		return main_refuse(&error, MAIN_FAILED);
 	ret = main_simulate(run, &error);
 	if (ret)
 		return main_refuse(&error, ret == -EINVAL ? MAIN_USAGE : MAIN_FAILED);

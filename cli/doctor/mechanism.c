@@ -2,6 +2,7 @@
 /* Rule: what the daemon reached on each device. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <gpreempt/mechanism.h>
 #include "cli/doctor/rule.h"
 
@@ -41,7 +42,10 @@ static void mechanism_check(const struct gp_doctor_facts *facts, struct gp_docto
 					device->gpu_id, "mechanism %s%s%.300s",
 					device->mechanism[0] ? device->mechanism : "?", is_stopped ? ", stopped: " : "",
 					is_stopped ? device->stopped_why : "");
-		if (is_stopped)
+		if (is_stopped && !strncmp(device->stopped_why, "another gpreemptd", strlen("another gpreemptd")))
+			gp_finding_advise(finding,
+					  "no gpreempt resume is needed; `ps -C gpreemptd -f` shows both daemons");
+		else if (is_stopped)
 			gp_finding_advise(finding, "when the cause is gone: gpreempt resume %" PRIu64, device->gpu_id);
 		else if (mechanism == GP_MECHANISM_CHANNEL)
 			gp_finding_advise(

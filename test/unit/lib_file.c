@@ -180,6 +180,21 @@ static void test_cannot_create(void **state)
 	free(longest);
 }
 
+/* To try leaves what is there, and makes nothing. */
+static void test_tries(void **state)
+{
+	(void)state;
+	put("kept");
+	assert_int_equal(gp_file_try(path, &error), 0);
+	expect("kept");
+	assert_int_equal(entries(), 1);
+	assert_int_equal(gp_file_try(NULL, &error), 0);
+	assert_int_equal(gp_file_try("-", &error), 0);
+	assert_int_equal(gp_file_try("/dev/full", &error), 0);
+	assert_int_equal(gp_file_try("/nowhere/out", &error), -ENOENT);
+	assert_non_null(strstr(error.text, "/nowhere/out: cannot create"));
+}
+
 /* Standard output is written to and left open. */
 static void test_standard_output(void **state)
 {
@@ -252,7 +267,7 @@ int main(void)
 		cmocka_unit_test(test_follows_link),    cmocka_unit_test(test_full),
 		cmocka_unit_test(test_failed_stream),   cmocka_unit_test(test_cannot_create),
 		cmocka_unit_test(test_standard_output), cmocka_unit_test(test_reads),
-		cmocka_unit_test(test_reason),
+		cmocka_unit_test(test_reason),          cmocka_unit_test(test_tries),
 	};
 
 	return cmocka_run_group_tests_name("lib/file", tests, setup, teardown);

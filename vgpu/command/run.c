@@ -461,15 +461,32 @@ static int run_fault(const struct gp_starter *options, char **words)
 		return run_no_answer(options->name, r);
 	if (!strncmp(text, "ok ", 3))
 		return 0;
-	fprintf(stderr, "vgpu: %s", text);
+	fprintf(stderr, "vgpu: %s", text + (strncmp(text, "error ", 6) ? 0 : 6));
 	return 1;
+}
+
+/* Options and words that the command does not have: without this, "stop -n lab" would end the node "default". */
+static bool run_refuses(const struct gp_starter *options, const char *command, const char *word)
+{
+	bool starts = !strcmp(command, "run") || !strcmp(command, "start");
+	bool takes_words = !strcmp(command, "run") || !strcmp(command, "fault");
+
+	if (!takes_words && word)
+		fprintf(stderr, "vgpu: %s takes no '%s'; a node is chosen by --name\n", command, word);
+	else if (!starts && (options->device || options->gpus || options->dilation || options->kernels ||
+			     options->params || options->root || options->front))
+		fprintf(stderr, "vgpu: %s takes no option that describes a node; a node is chosen by --name\n",
+			command);
+	else
+		return false;
+	return true;
 }
 
 int main(int argc, char **argv)
 {
 	const char *command = argc > 1 ? argv[1] : "";
 	struct gp_starter options;
-	bool words; /* it takes more than options */
+	char name[64];
 
 	gp_terminal_stdio();
 	if (!strcmp(command, "--version") || !strcmp(command, "-V")) {
@@ -480,15 +497,18 @@ int main(int argc, char **argv)
 		run_usage(stdout);
 		return 0;
 	}
-	if (argc < 2 || run_parse(argc - 1, argv + 1, &options) < 0) {
+	if (argc < 2) {
 		run_usage(stderr);
 		return RUN_FAILED;
 	}
-	words = !strcmp(command, "run") || !strcmp(command, "fault");
-	if (!words && argv[1 + optind]) {
-		fprintf(stderr, "vgpu: %s takes no '%s'; a node is chosen by --name\n", command, argv[1 + optind]);
+	(void)snprintf(name, sizeof(name), "vgpu %s", command);
+	argv[1] = name; /* getopt_long() begins its messages with it */
+	if (run_parse(argc - 1, argv + 1, &options) < 0) {
+		fprintf(stderr, "vgpu: see vgpu --help\n");
 		return RUN_FAILED;
 	}
+	if (run_refuses(&options, command, argv[1 + optind]))
+		return RUN_FAILED;
 	if (!strcmp(command, "run"))
 		return run_run(&options, argv + 1 + optind);
 	if (!strcmp(command, "start"))
@@ -501,7 +521,6 @@ int main(int argc, char **argv)
 		return gp_vgpu_cdi() < 0 ? RUN_FAILED : 0;
 	if (!strcmp(command, "stop"))
 		return run_stop(&options);
-	fprintf(stderr, "vgpu: no command '%s'\n", command);
-	run_usage(stderr);
+	fprintf(stderr, "vgpu: no command '%s'; see vgpu --help\n", command);
 	return RUN_FAILED;
 }

@@ -12,17 +12,19 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include "vgpu/files/static_files.h"
 #include "vgpu/files/namespace.h"
 
 #define NAMESPACE_OPTIONAL  4u /* the last of what is covered */
 #define NAMESPACE_ENTRY_MAX 2048u
+#define NAMESPACE_PTMX      makedev(5, 2) /* Documentation/admin-guide/devices.txt */
 
 struct namespace_entry {
 	char name[256], link[256];
 	int tree;
-	bool folder;
+	bool folder, is_ptmx;
 };
 
 static int namespace_collect(const char *path, struct namespace_entry *entries, uint32_t *ret_count)
@@ -42,6 +44,7 @@ static int namespace_collect(const char *path, struct namespace_entry *entries, 
 		    fstatat(dirfd(directory), found->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		*entry = (struct namespace_entry){ .tree = -1, .folder = S_ISDIR(status.st_mode) };
+		entry->is_ptmx = S_ISCHR(status.st_mode) && status.st_rdev == NAMESPACE_PTMX;
 		snprintf(entry->name, sizeof(entry->name), "%s", found->d_name);
 		if (S_ISLNK(status.st_mode)) {
 			size = readlinkat(dirfd(directory), found->d_name, entry->link, sizeof(entry->link) - 1u);
@@ -69,6 +72,11 @@ static void namespace_put(const char *path, const struct namespace_entry *entry)
 	snprintf(target, sizeof(target), "%s/%s", path, entry->name);
 	if (entry->tree < 0) {
 		(void)!symlink(entry->link, target);
+		return;
+	}
+	/* The kernel looks for the folder pts beside this device, and finds none beside one that is mounted here. */
+	if (entry->is_ptmx && !mknod(target, S_IFCHR | 0600, NAMESPACE_PTMX) && !chmod(target, 0666)) {
+		close(entry->tree);
 		return;
 	}
 	if (entry->folder) {

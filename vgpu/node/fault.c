@@ -78,7 +78,7 @@ int gp_fault_inject(struct gp_vnode *node, const char *text, struct gp_error *er
 		return gp_error_set(error, -EINVAL, "no fault '%s=%u'; there are: %s", kind, value, gp_fault_kinds);
 	}
 	if (sscanf(text, "%31[a-z-] %u %u", kind, &pid, &id) != 3)
-		return gp_error_set(error, -EINVAL, "not a fault; there are: %s", gp_fault_kinds);
+		return gp_error_set(error, -EINVAL, "no fault '%s'; there are: %s", text, gp_fault_kinds);
 	process = gp_vproc_find(node, (pid_t)pid);
 	queue = process ? gp_vqueue_find(process, id) : NULL;
 	if (!queue)
