@@ -518,7 +518,8 @@ static void test_account(void **state)
 	end_staying(children, 2);
 }
 
-/* A container that a user made for himself is his, whatever namespaces it has. */
+/* A container that a user made for himself is his, whatever namespaces it has, and also if no ancestor is his any more.
+ */
 static void test_rootless(void **state)
 {
 	pid_t child;
@@ -527,24 +528,30 @@ static void test_rootless(void **state)
 	(void)state;
 	if (getuid())
 		skip();
-	child = fork();
-	if (!child) {
-		alarm(60);
-		if (setgroups(0, NULL) || setresuid(USER, USER, USER) || prctl(PR_SET_DUMPABLE, 1) ||
-		    unshare(CLONE_NEWUSER | CLONE_NEWPID))
-			_exit(FAILED);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	for (int is_orphan = 0; is_orphan < 2; is_orphan++) {
 		child = fork();
-		if (!child)
-			_exit(stay(&rootless));
-		waitpid(child, &status, 0);
-		_exit(0);
+		if (!child) {
+			alarm(60);
+			if (setgroups(0, NULL) || setresuid(USER, USER, USER) || prctl(PR_SET_DUMPABLE, 1) ||
+			    unshare(CLONE_NEWUSER | CLONE_NEWPID))
+				_exit(FAILED);
+			child = fork();
+			if (!child)
+				_exit(stay(&rootless));
+			_exit(!is_orphan && waitpid(child, &status, 0) < 0);
+		}
+		if (is_orphan)
+			assert_int_equal(waitpid(child, &status, 0), child);
+		while (!world.daemon.peer_count && waitpid(-1, &status, WNOHANG) <= 0)
+			world_wait(&world, 1);
+		if (!world.daemon.peer_count)
+			skip(); /* users may make none here */
+		assert_int_equal(world.daemon.peers->account, USER);
+		child = -1;
+		end_staying(&child, 1);
 	}
-	while (!world.daemon.peer_count && !waitpid(child, &status, WNOHANG))
-		world_wait(&world, 1);
-	if (!world.daemon.peer_count)
-		skip(); /* users may make none here */
-	assert_int_equal(world.daemon.peers->account, USER);
-	end_staying(&child, 1);
+	prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 static void test_parse(void **state)

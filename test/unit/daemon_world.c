@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "lib/worker.h"
 #include "test/unit/daemon_world.h"
 #include "test/unit/welcome.h"
 
@@ -159,9 +160,24 @@ static void agent_take_welcome(struct agent *agent)
 		fail_msg("%s", wrong);
 }
 
+/* A thread reads whose program it is. Afterwards it has no file open and wakes the daemon no more. */
+static void world_questions(struct world *world)
+{
+	while (world->daemon.questions.open_count) {
+		usleep(100);
+		gp_daemon_step(&world->daemon, 0);
+	}
+	if (world->daemon.questions.worker) {
+		gp_worker_lock(
+			world->daemon.questions.worker); /* a thread that ends a job holds it until it has written */
+		gp_worker_unlock(world->daemon.questions.worker);
+	}
+	gp_daemon_step(&world->daemon, 0);
+}
+
 void agent_hello(struct world *world, struct agent *agent, const struct gp_wire_hello *hello)
 {
-	bool is_free = !world->daemon.questions.open_count;
+	bool is_free = !world->daemon.questions.open_count; /* a test may keep the thread busy */
 
 	memset(agent, 0, sizeof(*agent));
 	agent->fd = world_connect(world);
@@ -169,11 +185,8 @@ void agent_hello(struct world *world, struct agent *agent, const struct gp_wire_
 	world_step(world);
 	agent_take_welcome(agent);
 	agent_work(world, agent);
-	/* A thread reads whose program it is. It has no file open any more then, unless a test keeps it busy. */
-	while (is_free && world->daemon.questions.open_count) {
-		usleep(100);
-		gp_daemon_step(&world->daemon, 0);
-	}
+	if (is_free)
+		world_questions(world);
 }
 
 void agent_connect(struct world *world, struct agent *agent, int32_t priority)
