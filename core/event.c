@@ -16,8 +16,13 @@ static void event_counters(struct gp_sched *sched, uint32_t queue, uint64_t writ
 		gp_learn_done(q, done_count, sched->now_ns);
 	if (done_count)
 		gp_age_completed(sched, queue);
-	if (written != q->written)
+	if (written != q->written) {
 		q->written_ns = sched->now_ns;
+		if (q->has_work) { /* announced work has come, though the queue may only have been in doubt until now */
+			q->hinted = false;
+			q->hint_from_ns = q->hint_at_ns = 0;
+		}
+	}
 	q->written = written;
 	q->completed = completed;
 	if (written != completed) {

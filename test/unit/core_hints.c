@@ -103,6 +103,40 @@ static void hint_of_the_lower_waits(void **state)
 	world_free(p.w);
 }
 
+/* Counters at fetch: a queue that announced work is closed while it is idle, so it is in doubt. The work comes, and the
+ * core waits for it no more when it is done. */
+static void announced_work_comes_in_doubt(void **state)
+{
+	struct pair p = { .w = world_new() };
+	uint32_t urgent, i;
+
+	p.device = world_device(p.w, (struct world_setup){ .attr = { .unit = GP_UNIT_PROCESS, .fetch_counters = true },
+							   .param = { .hint_grace_ns = 50 * MS } });
+	urgent = world_solo(p.w, p.device, GP_PRIORITY_HIGH);
+	p.high = world_solo(p.w, p.device, GP_PRIORITY_NORMAL);
+	p.low = world_solo(p.w, p.device, GP_PRIORITY_LOW);
+	world_write(p.w, p.high, 1);
+	world_drain(p.w, p.high);
+	world_run(p.w, 10 * MS);
+	assert_true(world_is_open(p.w, p.high) && !world_info(p.w, p.high).has_work);
+	hint(&p, p.high, 2 * MS);
+	world_write(p.w, urgent, 1000);
+	world_run(p.w, 2 * MS);
+	assert_true(!world_is_open(p.w, p.high) && world_info(p.w, p.high).has_work); /* in doubt */
+	world_write(p.w, p.high, 1);
+	world_write(p.w, p.low, 1000);
+	world_drain(p.w, urgent);
+	world_run(p.w, 10 * MS);
+	assert_true(world_is_open(p.w, p.high) && !world_is_open(p.w, p.low));
+	world_drain(p.w, p.high);
+	for (i = 0; i < 25 && !world_is_open(p.w, p.low); i++) /* within the grace */
+		world_run(p.w, 1 * MS);
+	assert_true(world_is_open(p.w, p.low));
+	world_run(p.w, 100 * MS);
+	assert_int_equal(world_stats(p.w, p.device).hints_missed, 0);
+	world_free(p.w);
+}
+
 /* Self-switching: the one batch client that is open stays open under the urgent one, and no order is given. */
 static void self_switching_holder_stays_open(void **state)
 {
@@ -249,6 +283,7 @@ int main(void)
 		cmocka_unit_test(missed_hint_reopens),
 		cmocka_unit_test(hint_of_now_acts_now),
 		cmocka_unit_test(hint_of_the_lower_waits),
+		cmocka_unit_test(announced_work_comes_in_doubt),
 		cmocka_unit_test(self_switching_holder_stays_open),
 		cmocka_unit_test(self_switching_holds_the_lowest_out),
 		cmocka_unit_test(self_switching_idle_middle_stays_open),
