@@ -13,6 +13,7 @@
 #define SLICE_CONTEXT_MAX 256u
 #define SLICE_PAIRS       10u /* a close, an open and a slice, so many times: to notice, and to act */
 #define SLICE_RETRY       18u /* times ack_timeout_ns: twice the longest, until it is tried again */
+#define SLICE_RETRY_SHIFT 4u  /* ack_timeout_ns is doubled so often for that, once for each failure in a row */
 #define SLICE_ACT_NS      10000000ull
 
 struct slice_context {
@@ -26,6 +27,7 @@ struct slice_order {
 	bool is_short; /* as last acknowledged */
 	bool is_under_way;
 	uint64_t failed_ns; /* by the core's word; 0: never */
+	uint32_t fails;     /* so often in a row */
 };
 
 struct slice_state {
@@ -69,6 +71,17 @@ static struct slice_context *slice_context(struct slice_state *state, const stru
 	return &state->contexts[info->device][info->gpu_process % SLICE_CONTEXT_MAX];
 }
 
+/* The model's queue is open, has work, and its context has a short slice. */
+static bool slice_runs_short(const struct checker_run *run, struct slice_state *state, uint32_t index,
+			     struct gp_sim_queue_info *ret_info)
+{
+	if (index >= run->truth->queue_end || run->truth->queues[index].closed)
+		return false;
+	gp_sim_queue(run->sim, index, ret_info);
+	return ret_info->alive && ret_info->kind == GP_GPU_COMPUTE && ret_info->written != ret_info->completed &&
+	       slice_is_twin(run, ret_info->device, slice_context(state, ret_info)->slice_ns);
+}
+
 /* How many contexts with a short slice have an open queue with work. */
 static uint32_t slice_twins(struct checker_run *run, struct slice_state *state, uint32_t device)
 {
@@ -79,18 +92,43 @@ static uint32_t slice_twins(struct checker_run *run, struct slice_state *state, 
 	if (state->set_count[device] < 2)
 		return state->set_count[device]; /* not more than that, which is all that matters */
 	for (i = 0; i < end && i < run->truth->queue_end; i++) {
-		if (run->truth->queues[i].closed)
-			continue;
-		gp_sim_queue(run->sim, i, &info);
-		if (!info.alive || info.device != device || info.kind != GP_GPU_COMPUTE ||
-		    info.written == info.completed ||
-		    !slice_is_twin(run, device, slice_context(state, &info)->slice_ns) ||
+		if (!slice_runs_short(run, state, i, &info) || info.device != device ||
 		    seen[info.gpu_process % SLICE_CONTEXT_MAX])
 			continue;
 		seen[info.gpu_process % SLICE_CONTEXT_MAX] = true;
 		count++;
 	}
 	return count;
+}
+
+/*
+ * Whether the core could part the short ones before now. It could not if one of them is in quarantine, so that it stays
+ * open, and the last order for the slice of each failed: the core repeats it only after ack_timeout_ns, or after twice
+ * as long for each time that it failed before. (Seen with a client that answers nothing any more and one that answers
+ * each call after that time. If one slice was set when it was last ordered, or no twin is in quarantine, the bound is
+ * as without failures.)
+ */
+static bool slice_can_part(const struct checker_run *run, struct slice_state *state, uint32_t device)
+{
+	const struct known_device *known_device = &run->known->devices[device];
+	uint64_t timeout_ns = known_device->attr.ack_timeout_ns;
+	bool is_stuck = false;
+	uint32_t i;
+
+	for (i = 0; i < run->known->queue_end; i++) {
+		const struct known_queue *q = &run->known->queues[i];
+		const struct slice_order *order = &state->orders[i];
+		uint32_t shift = order->fails < SLICE_RETRY_SHIFT + 1 ? order->fails : SLICE_RETRY_SHIFT + 1;
+		struct gp_sim_queue_info info;
+
+		if (!q->used || q->device != device || !slice_runs_short(run, state, (uint32_t)q->attr.tag, &info))
+			continue;
+		if (!shift || run->now_ns - (order->failed_ns - 1) >
+				      (timeout_ns << (shift - 1)) + slice_slack_ns(run, known_device))
+			return true;
+		is_stuck |= q->gate == GP_GATE_QUARANTINED;
+	}
+	return !is_stuck;
 }
 
 static bool slice_has_upper(const struct known *known, uint32_t device)
@@ -165,7 +203,8 @@ static void slice_step(struct checker_run *run, struct slice_state *state, bool 
 		else if (!state->twins_since_ns[i])
 			state->twins_since_ns[i] = run->now_ns + 1;
 		else if (run->now_ns - (state->twins_since_ns[i] - 1) >
-			 slice_pairs_ns(device) + slice_slack_ns(run, device))
+				 slice_pairs_ns(device) + slice_slack_ns(run, device) &&
+			 slice_can_part(run, state, i))
 			checker_fail(run, &checker_slice,
 				     "at %llu ns: two short slices have been open with work on device %u since %llu ns",
 				     (unsigned long long)run->now_ns, i,
@@ -248,12 +287,17 @@ static void slice_event(struct checker_run *run, void *data, const struct check_
 	case CHECK_PLAN: slice_plan(run, state, event->plan); break;
 	case CHECK_SLICED:
 		order->is_under_way &= order->seq != event->seq;
-		if (order->seq == event->seq && !event->result)
+		if (order->seq == event->seq && !event->result) {
 			order->is_short = slice_is_twin(run, order->device, order->slice_ns);
+			order->fails = 0;
+		}
 		break;
 	case CHECK_TRACE:
-		if (event->trace->type == GP_TRACE_SLICE_FAILED && event->trace->queue.index < KNOWN_QUEUE_MAX)
-			state->orders[event->trace->queue.index].failed_ns = run->now_ns + 1;
+		if (event->trace->type != GP_TRACE_SLICE_FAILED || event->trace->queue.index >= KNOWN_QUEUE_MAX)
+			break;
+		order = &state->orders[event->trace->queue.index];
+		order->failed_ns = run->now_ns + 1;
+		order->fails++;
 		break;
 	case CHECK_QUEUE_ADD: *order = (struct slice_order){ 0 }; break;
 	case CHECK_SLICE: slice_set(state, event, event->slice_ns); break;
