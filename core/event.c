@@ -26,14 +26,9 @@ static void event_counters(struct gp_sched *sched, uint32_t queue, uint64_t writ
 	q->written = written;
 	q->completed = completed;
 	if (written != completed) {
-		bool doubted = q->in_doubt;
-
 		q->tail_until_ns = q->tail_ns = 0;
-		q->in_doubt = false;
 		if (!q->has_work)
 			gp_work_begin(sched, queue);
-		else if (doubted)
-			gp_work_rerank(sched, queue);
 		gp_work_timer(sched, queue);
 	} else if (q->has_work) {
 		if (!gp_device_of(sched, q)->attr.fetch_counters && !q->attr.fetched) {
@@ -61,6 +56,10 @@ int gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t w
 	gp_learn_ahead(q, written, completed);
 	if (gp_device_of(sched, q)->attr.switch_ns)
 		gp_gather_look(sched, q, written, completed);
+	if (q->in_doubt) { /* of an older packet; this one is known, even if it was fetched before the core saw it */
+		q->in_doubt = false;
+		gp_work_rerank(sched, queue.index);
+	}
 	if (!q->has_work && completed == written) /* work came and went, or was fetched, between two samples */
 		gp_work_begin(sched, queue.index);
 	event_counters(sched, queue.index, written, completed);

@@ -230,6 +230,8 @@ static void rest_event(struct checker_run *run, void *data, const struct check_e
 	if (event->type != CHECK_QUIET || known->version == state->version)
 		return;
 	state->version = known->version;
+	/* New costs come without a time, so the last change may be older than this moment: who has work has it now. */
+	rest_note(known, state);
 	known_refresh(known);
 	for (i = 0; i < known->queue_end; i++) {
 		const struct known_queue *q = &known->queues[i];

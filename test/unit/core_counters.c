@@ -333,6 +333,71 @@ static void long_packet_of_many_comes_back(void **state)
 	world_free(p.w);
 }
 
+/* A queue of packets of 800 ms lost its gate to a more urgent one (ret_top) after its last packet had been fetched: it
+ * is in doubt, and has the device again now. */
+static struct pair doubtful(uint32_t *ret_top)
+{
+	struct pair p = pair_new(true);
+
+	*ret_top = world_solo(p.w, p.device, GP_PRIORITY_MAX);
+	world_write(p.w, p.high, 9);
+	for (uint32_t i = 0; i < 9; i++) {
+		world_run(p.w, 800 * MS);
+		world_complete(p.w, p.high, 1);
+	}
+	world_run(p.w, 2000 * MS);
+	assert_false(world_info(p.w, p.high).has_work);
+	world_write(p.w, *ret_top, 1);
+	world_run(p.w, 5 * MS);
+	assert_false(world_is_open(p.w, p.high));
+	assert_true(world_info(p.w, p.high).has_work);
+	assert_true(world_info(p.w, p.high).rank < 0);
+	world_drain(p.w, *ret_top);
+	world_run(p.w, 50 * MS);
+	assert_true(world_is_open(p.w, p.high));
+	return p;
+}
+
+/* A packet that was written and fetched between two samples is known: the queue goes before lower ones again. */
+static void goes_first(const struct pair *p)
+{
+	struct world_queue *q = &p->w->queues[p->high];
+
+	q->written = ++q->completed;
+	assert_int_equal(gp_sched_sample(p->w->sched, q->id, q->written, q->completed, p->w->now_ns), 0);
+	assert_true(world_info(p->w, p->high).has_work);
+	assert_int_equal(world_info(p->w, p->high).rank, GP_PRIORITY_HIGH);
+	world_write(p->w, p->low, 1);
+	world_run(p->w, 20 * MS);
+	assert_true(world_is_open(p->w, p->high));
+	assert_false(world_is_open(p->w, p->low));
+}
+
+/* It came while an older packet was in doubt. */
+static void fetched_packet_ends_the_doubt(void **state)
+{
+	uint32_t top;
+	struct pair p = doubtful(&top);
+
+	(void)state;
+	assert_true(world_info(p.w, p.high).has_work);
+	goes_first(&p);
+	world_free(p.w);
+}
+
+/* It came after the doubt. */
+static void doubt_ends_with_its_work(void **state)
+{
+	uint32_t top;
+	struct pair p = doubtful(&top);
+
+	(void)state;
+	world_run(p.w, 5 * S);
+	assert_false(world_info(p.w, p.high).has_work);
+	goes_first(&p);
+	world_free(p.w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +414,8 @@ int main(void)
 		cmocka_unit_test(presumption_becomes_certainty),
 		cmocka_unit_test(long_packet_comes_back),
 		cmocka_unit_test(long_packet_of_many_comes_back),
+		cmocka_unit_test(fetched_packet_ends_the_doubt),
+		cmocka_unit_test(doubt_ends_with_its_work),
 		cmocka_unit_test(edges_are_enough),
 		cmocka_unit_test(accounts_add_up),
 	};
