@@ -2,7 +2,8 @@
 /*
  * Owns one run of one world, in two phases: first faults and arrivals, where only safety is asked for; then both stop,
  * and what is under way must drain within the stated time: half a second, a starvation bound for each client (under drf
- * more, see run_bounds()), and twenty times what the outstanding requests take by themselves.
+ * more, see run_bounds()), and twenty times what the outstanding requests take by themselves (under wfq more, see
+ * run_claimed_ns()).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,9 +92,51 @@ static uint64_t run_bounds(const struct swarm_world *world, uint64_t work_ns)
 	return 1 + 2 * (work_ns / world->config.param.age_turn_ns + 1);
 }
 
-static uint64_t run_drain_ns(const struct swarm_world *world, const struct gp_sim *sim)
+static uint64_t run_left(const struct gp_sim *sim, uint32_t index)
 {
 	struct gp_sim_client_info info;
+
+	gp_sim_client(sim, index, &info);
+	return info.arrived - info.completed - info.lost;
+}
+
+/* The clients of one user share one weight on a device. */
+static bool run_shares_weight(const struct gp_work_client *a, const struct gp_work_client *b)
+{
+	return a == b || (a->user && a->user == b->user && a->devices & b->devices);
+}
+
+/*
+ * What clients that claim work without end get under wfq while this client does its work. wfq gives time by weight, and
+ * beside them a client of small weight gets far less than a twentieth of the device. It does its work and two turns
+ * more: it may have had one too early, and it gets its last one when all of that is owed to it. A gang needs its turn
+ * on all its devices. Without claimers nothing is added: all others have an end.
+ */
+static uint64_t run_claimed_ns(const struct swarm_world *world, const struct gp_sim *sim, uint32_t index,
+			       uint64_t work_ns)
+{
+	const struct gp_work_client *clients = world->workload.clients, *own = &clients[index];
+	uint64_t weight = own->weight ? own->weight : GP_WEIGHT_DEFAULT, others = 0, own_users = 0;
+	uint32_t i, k, count = world->workload.client_count;
+
+	if (!work_ns || strcmp(world->config.policy, "wfq"))
+		return 0;
+	for (i = 0; i < count; i++) /* as many as there can be */
+		own_users += run_shares_weight(&clients[i], own) && (clients[i].claims || run_left(sim, i));
+	for (i = 0; i < count; i++) {
+		uint64_t users = 0; /* as few as there can be */
+
+		if (!clients[i].claims || !(own->gang || clients[i].devices & own->devices))
+			continue;
+		for (k = 0; k < count; k++)
+			users += run_shares_weight(&clients[k], &clients[i]) && (clients[k].claims || k == index);
+		others += GP_WEIGHT_DEFAULT * own_users / users + 1; /* theirs is the default one */
+	}
+	return (work_ns + 2 * world->config.param.turn_ns) * others / weight;
+}
+
+static uint64_t run_drain_ns(const struct swarm_world *world, const struct gp_sim *sim)
+{
 	uint64_t total_ns = RUN_DRAIN_NS, bound_ns = 0, own_ns, work_ns;
 	uint32_t i;
 
@@ -103,9 +146,9 @@ static uint64_t run_drain_ns(const struct swarm_world *world, const struct gp_si
 			bound_ns = own_ns;
 	}
 	for (i = 0; i < world->workload.client_count; i++) {
-		gp_sim_client(sim, i, &info);
-		work_ns = (info.arrived - info.completed - info.lost) * swarm_world_job_ns(world, i);
-		total_ns += run_bounds(world, work_ns) * bound_ns + RUN_DRAIN_FACTOR * work_ns;
+		work_ns = run_left(sim, i) * swarm_world_job_ns(world, i);
+		total_ns += run_bounds(world, work_ns) * bound_ns + RUN_DRAIN_FACTOR * work_ns +
+			    run_claimed_ns(world, sim, i, work_ns);
 	}
 	return total_ns;
 }
