@@ -6,6 +6,8 @@
 
 struct limits_state {
 	uint64_t version;
+	/* Of a queue that its owner opened when it was due: its aged turn is over by then, core time. */
+	uint64_t turn_until_ns[KNOWN_QUEUE_MAX];
 };
 
 /* It was opened because the device rests, and no queue of the device has had work since. */
@@ -31,10 +33,33 @@ static bool limits_is_due(const struct known *known, const struct known_queue *q
 	       known->core_ns - since_ns >= known->devices[queue->device].param.age_window_ns;
 }
 
+/* The owner opened a gate. If the queue was due it may have an aged turn that waits for the budget. With no gate left
+ * to open the turn begins when the core plans next, and it goes on to its end though the work is done sooner. */
+static void limits_opened(struct limits_state *state, struct known *known, const struct check_event *event)
+{
+	const struct known_queue *q, *queue = known_find(known, event->queue);
+	const struct known_device *device;
+	uint64_t from_ns = known->core_ns;
+	uint32_t i;
+
+	if (!queue || !queue->is_own || queue->gate != GP_GATE_OPEN || queue->opened_ns != known->core_ns)
+		return;
+	device = &known->devices[queue->device];
+	for (i = 0; i < known->queue_end; i++) { /* no plan while the core waits for answers */
+		q = &known->queues[i];
+		if (q->used && q->device == queue->device && known_moves(q) && q->is_awaited &&
+		    q->prompt_until_ns > from_ns)
+			from_ns = q->prompt_until_ns;
+	}
+	state->turn_until_ns[event->queue.index] =
+		limits_is_due(known, queue) ? from_ns + device->param.age_turn_ns + 2 * device->attr.open_ns : 0;
+}
+
 /* Its gate is open for a reason that stands above the limits. A gang ages as a whole. A client's queues have its aged
  * turn from when the core decides on it. If the owner opens a gate before the turn's first order, no order of the core
  * names the reason for that gate; and while the turn waits for the budget, none for the client's other gates. */
-static bool limits_is_exempt(const struct known *known, const struct known_queue *queue)
+static bool limits_is_exempt(const struct limits_state *state, const struct known *known,
+			     const struct known_queue *queue)
 {
 	uint32_t i;
 
@@ -48,7 +73,7 @@ static bool limits_is_exempt(const struct known *known, const struct known_queue
 		if (q->aged && queue->attr.gang && q->attr.gang == queue->attr.gang)
 			return true;
 		if (queue->is_own && q->device == queue->device && q->client.index == queue->client.index &&
-		    (q->aged || limits_is_due(known, q)))
+		    (q->aged || limits_is_due(known, q) || (q->is_own && known->core_ns < state->turn_until_ns[i])))
 			return true;
 	}
 	return false;
@@ -97,7 +122,7 @@ static bool limits_is_beyond(const struct known *known, const struct known_queue
 }
 
 /* Queues that are never parked may fill the slots; one more is let in then, and of each user an even part. */
-static void limits_slots(struct checker_run *run, uint32_t device)
+static void limits_slots(struct checker_run *run, const struct limits_state *state, uint32_t device)
 {
 	const struct known *known = run->known;
 	const struct known_queue *q;
@@ -118,7 +143,8 @@ static void limits_slots(struct checker_run *run, uint32_t device)
 		if (!q->used || q->device != device || q->attr.kind != GP_KIND_COMPUTE || q->gate == GP_GATE_CLOSED ||
 		    q->gate == GP_GATE_CLOSING)
 			continue;
-		if (!q->attr.unseen && !q->attr.gang && !limits_is_exempt(known, q) && limits_is_beyond(known, q))
+		if (!q->attr.unseen && !q->attr.gang && !limits_is_exempt(state, known, q) &&
+		    limits_is_beyond(known, q))
 			spare = i;
 	}
 	if (spare != CHECKER_NONE)
@@ -134,7 +160,7 @@ static bool limits_same(const struct known_queue *a, const struct known_queue *b
 	return (a->attr.gang && a->attr.gang == b->attr.gang) || a->client.index == b->client.index;
 }
 
-static void limits_batch(struct checker_run *run, uint32_t device)
+static void limits_batch(struct checker_run *run, const struct limits_state *state, uint32_t device)
 {
 	const struct known *known = run->known;
 	const struct known_queue *found[64], *q;
@@ -142,7 +168,7 @@ static void limits_batch(struct checker_run *run, uint32_t device)
 
 	for (i = 0; i < known->queue_end && count < 64; i++) {
 		q = &known->queues[i];
-		if (!q->used || q->device != device || !q->is_batch || limits_is_exempt(known, q))
+		if (!q->used || q->device != device || !q->is_batch || limits_is_exempt(state, known, q))
 			continue;
 		for (k = 0; k < count && !limits_same(found[k], q); k++)
 			;
@@ -162,6 +188,8 @@ static void limits_event(struct checker_run *run, void *data, const struct check
 	struct limits_state *state = data;
 	uint32_t i;
 
+	if (event->type == CHECK_GATE_LOST)
+		limits_opened(state, run->known, event);
 	if (event->type != CHECK_QUIET || run->known->version == state->version)
 		return;
 	state->version = run->known->version;
@@ -169,8 +197,8 @@ static void limits_event(struct checker_run *run, void *data, const struct check
 	for (i = 0; i < run->known->device_count; i++) {
 		if (!run->known->devices[i].gates || known_waits(run->known, i) || run->known->devices[i].stopped)
 			continue;
-		limits_slots(run, i);
-		limits_batch(run, i);
+		limits_slots(run, state, i);
+		limits_batch(run, state, i);
 	}
 }
 
