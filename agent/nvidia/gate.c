@@ -33,15 +33,9 @@ int gp_nvidia_control_on(int fd, const struct gp_nvidia_call *call)
 
 int gp_nvidia_control(const struct gp_nvidia_call *call)
 {
-	int fd = call->file == GP_NVIDIA_NONE ? -EBADF : gp_nvidia_file_fd(call->file);
+	int fd = call->file == GP_NVIDIA_NONE ? -1 : gp_nvidia_file_fd(call->file);
 
-	if (fd >= 0)
-		return gp_nvidia_control_on(fd, call);
-	/* The program has the file, but no descriptor to spare for the agent now. What the agent has never reached, it
-	 * has not changed, and the daemon has not borrowed. */
-	if ((fd == -EMFILE || fd == -EACCES) && !(gp_nvidia.lost_files >> call->file & 1u))
-		return fd;
-	return -EBADF;
+	return fd < 0 ? -EBADF : gp_nvidia_control_on(fd, call);
 }
 
 /* The channels of a group that the agent may change, in the order of the object table. */

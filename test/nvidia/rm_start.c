@@ -2,7 +2,6 @@
 /* Contexts that start, and disables that are counted, on the fake resource manager. */
 #include <gpreempt/rm.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include "test/nvidia/rm_bench.h"
 
@@ -109,40 +108,6 @@ void case_still(struct test *test)
 		CHECK(fake_sync(&test->fake));
 	}
 	CHECK(test->fake.counts[GP_WIRE_LOST] == 0);
-	rm_end(test);
-}
-
-static void start_limit(const struct test *test, rlim_t most)
-{
-	struct rlimit limit = { most, 1024 };
-
-	CHECK(prlimit(test->pid, RLIMIT_NOFILE, &limit, NULL) == 0);
-}
-
-/* The daemon dies while the program, which has closed the agent's duplicate, has no descriptor to spare: what the
- * daemon held closed opens as soon as the program has some. */
-void case_spare(struct test *test)
-{
-	struct fake_queue *queue = rm_start_one(test, test->mechanism, LEASE_MS), kept = *queue;
-	uint32_t before;
-
-	test_ask(test, "many 1 1");
-	CHECK(start_until_flags(test, queue, 0));
-	if (test->mechanism == GP_MECHANISM_CHANNEL)
-		CHECK(fake_order_one(&test->fake, queue, false) == 0 && rm_slice_order(test, queue, 1) == 0);
-	else
-		rm_set(queue, 1, 1);
-	CHECK(rm_disabled(&kept) == 8 && rm_slice(&kept) == 1);
-	before = rm_calls(GP_RM_DISABLE_CHANNELS);
-	CHECK(test_number(test, "number", 3) == 1);
-	start_limit(test, 4); /* all in use, and as many as the agent's thread waits for */
-	CHECK(test_number(test, "drop", (uint32_t)kept.group.fd) == 0);
-	close(test->fake.socket);
-	test->fake.socket = -1;
-	for (uint32_t i = 0; i < 300u; i++, usleep(1000))
-		CHECK(rm_calls(GP_RM_DISABLE_CHANNELS) == before);
-	start_limit(test, 1024);
-	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
 	rm_end(test);
 }
 
