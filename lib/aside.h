@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls that another user may hold up for ever. A process that opens a file in /proc/PID waits for the lock of that
+ * folder, and cannot be killed meanwhile. Any user can hold that lock. So helper processes make such calls. A helper
+ * that does not come back is left behind. It keeps no file, memory or lock of this process.
+ */
+#ifndef GP_LIB_ASIDE_H
+#define GP_LIB_ASIDE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GP_ASIDE_ROOT      UINT64_MAX /* an owner that is never barred for a time */
+#define GP_ASIDE_SIZE_MAX  65536u     /* bytes of data */
+#define GP_ASIDE_OWNER_MAX 4u         /* helpers of one owner that are left behind; chosen */
+#define GP_ASIDE_LEFT_MAX  64u        /* and of all owners; chosen */
+
+/* Begins to use helpers. Call it while the process has one thread, and little memory: helpers have a copy of it. Until
+ * then gp_aside_call() calls the function itself. 0 or a negative errno. */
+int gp_aside_start(void);
+
+/* Has a helper call the function with a copy of data, and copies the data back. The function sees the process as it was
+ * at gp_aside_start(), with standard streams that lead nowhere and no other file. The caller waits, a second at most,
+ * so the thread that decides never calls this. owner: who may hold the call up.
+ * 0: done. Otherwise data is as before:
+ * -ETIMEDOUT: the call does not come back;
+ * -EBUSY: earlier calls for that owner did not come back, so that this one was not made;
+ * another negative errno: there is no helper. */
+int gp_aside_call(uint64_t owner, void (*function)(void *data), void *data, size_t size);
+
+uint32_t gp_aside_left(void); /* how many helpers are left behind now */
+void gp_aside_stop(void);     /* at the end; helpers that do not hang end */
+
+#endif
