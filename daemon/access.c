@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 #include "daemon/daemon.h"
+#include "daemon/identity.h"
 
 static bool access_has_group(const struct gp_peer *peer, int64_t gid)
 {
-	for (uint32_t i = 0; i < peer->group_count && !gp_owner_is_container(peer->account); i++)
+	for (uint32_t i = 0; i < peer->group_count && !gp_identity_is_container(peer->identity.account); i++)
 		if ((int64_t)peer->groups[i] == gid)
 			return true;
 	return false;
@@ -22,7 +23,7 @@ static const struct gp_ceiling *access_line(const struct gp_config *config, cons
 {
 	const struct gp_ceiling *best = NULL;
 
-	for (uint32_t i = 0; i < config->ceiling_count && !gp_owner_is_container(peer->account); i++)
+	for (uint32_t i = 0; i < config->ceiling_count && !gp_identity_is_container(peer->identity.account); i++)
 		if (!config->ceilings[i].is_group && config->ceilings[i].id == peer->uid)
 			return &config->ceilings[i];
 	for (uint32_t i = 0; i < config->ceiling_count; i++)
@@ -37,7 +38,7 @@ int32_t gp_access_ceiling(const struct gp_config *config, const struct gp_peer *
 {
 	const struct gp_ceiling *line = access_line(config, peer);
 
-	if (peer->rights & GP_RIGHT_NICE)
+	if (peer->identity.rights & GP_RIGHT_NICE)
 		return GP_PRIORITY_MAX;
 	return line ? line->priority : config->ceiling_default;
 }
@@ -57,7 +58,7 @@ void gp_access_groups_above(const struct gp_config *config, const struct gp_peer
 
 	ret_text[0] = '\0';
 	/* Groups do not count in a container, nor for a user who has a line. */
-	if (gp_owner_is_container(peer->account) || (line && !line->is_group))
+	if (gp_identity_is_container(peer->identity.account) || (line && !line->is_group))
 		return;
 	for (uint32_t i = 0; i < config->ceiling_count; i++) {
 		const struct gp_ceiling *one = &config->ceilings[i];
@@ -79,7 +80,7 @@ void gp_access_groups_above(const struct gp_config *config, const struct gp_peer
  * them. */
 bool gp_access_may_raise(const struct gp_config *config, const struct gp_peer *peer)
 {
-	return gp_access_ceiling(config, peer) > config->ceiling_default || peer->rights & GP_RIGHT_NICE;
+	return gp_access_ceiling(config, peer) > config->ceiling_default || peer->identity.rights & GP_RIGHT_NICE;
 }
 
 bool gp_access_is_raise(const struct gp_wire_attr *attr)
@@ -91,7 +92,7 @@ bool gp_access_is_raise(const struct gp_wire_attr *attr)
 
 bool gp_access_is_admin(const struct gp_peer *peer)
 {
-	return peer->rights & GP_RIGHT_ADMIN;
+	return peer->identity.rights & GP_RIGHT_ADMIN;
 }
 
 bool gp_access_sees_all(const struct gp_daemon *daemon, const struct gp_peer *peer)
@@ -102,7 +103,7 @@ bool gp_access_sees_all(const struct gp_daemon *daemon, const struct gp_peer *pe
 
 bool gp_access_is_same(const struct gp_peer *peer, const struct gp_client *client)
 {
-	return peer->uid == client->uid && peer->account == client->account;
+	return peer->uid == client->uid && peer->identity.account == client->identity.account;
 }
 
 bool gp_access_may_change(const struct gp_peer *peer, const struct gp_client *client)

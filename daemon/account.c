@@ -94,7 +94,7 @@ static void account_take_name(const struct gp_queue_entry *queue, struct gp_queu
 					    .is_known = true,
 					    .pid = queue->client->device.pid,
 					    .uid = queue->client->uid,
-					    .account = queue->client->account,
+					    .account = queue->client->identity.account,
 					    .queue_id = queue->wire.queue_id,
 					    .priority = queue->attr.priority };
 	memcpy(ret_name->name, queue->client->name, sizeof(ret_name->name));
@@ -227,7 +227,7 @@ void gp_account_end(struct gp_daemon *daemon, struct gp_client *client)
 
 	if (!client->had_queues)
 		return;
-	account_make_room(accounts, client->account);
+	account_make_room(accounts, client->identity.account);
 	ended = &accounts->ended[accounts->count++];
 	*ended = (struct gp_ended){ .serial = accounts->serial++,
 				    .ended_ns = gp_daemon_now_ns(daemon),
@@ -235,7 +235,7 @@ void gp_account_end(struct gp_daemon *daemon, struct gp_client *client)
 				    .ended_real_ns = real_ns,
 				    .pid = client->device.pid,
 				    .uid = client->uid,
-				    .account = client->account,
+				    .account = client->identity.account,
 				    .priority = client->attr.priority,
 				    .spent = client->spent };
 	memcpy(ended->name, client->name, sizeof(ended->name));
@@ -325,7 +325,7 @@ static void account_write_tags(struct gp_daemon *daemon, struct gp_text *text)
 
 static bool account_is_seen(const struct gp_daemon *daemon, const struct gp_peer *peer, uid_t uid, uint64_t account)
 {
-	return gp_access_sees_all(daemon, peer) || (peer->uid == uid && peer->account == account);
+	return gp_access_sees_all(daemon, peer) || (peer->uid == uid && peer->identity.account == account);
 }
 
 enum { ACCOUNT_BEGIN, ACCOUNT_ENDED, ACCOUNT_CLIENTS, ACCOUNT_END };
@@ -357,7 +357,7 @@ static void account_next(struct gp_daemon *daemon, const struct gp_peer *peer, s
 		if (job->index < daemon->client_top) {
 			client = daemon->clients[job->index++];
 			if (client && !client->is_unmanaged &&
-			    account_is_seen(daemon, peer, client->uid, client->account))
+			    account_is_seen(daemon, peer, client->uid, client->identity.account))
 				account_write_client(daemon, client, &job->text);
 			return;
 		}

@@ -11,17 +11,16 @@
 #include "daemon/unmanaged.h"
 
 struct gp_client *gp_adopt(struct gp_daemon *daemon, struct gp_driver_entry *driver, pid_t pid, uid_t uid,
-			   const char *name)
+			   const char *name, const struct gp_process_identity *identity)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct gp_client *client;
 	struct gp_owner *owner;
-	uint64_t account;
 	int r;
 
 	if (pidfd < 0)
 		return NULL;
-	owner = gp_owner_get(daemon, uid, pid, pidfd, &account);
+	owner = gp_owner_of(daemon, identity->account, identity->uid);
 	r = gp_client_create(daemon, owner, &client);
 	gp_owner_put(owner);
 	if (r) {
@@ -31,7 +30,7 @@ struct gp_client *gp_adopt(struct gp_daemon *daemon, struct gp_driver_entry *dri
 	client->is_unmanaged = true;
 	client->driver = driver;
 	client->uid = uid;
-	client->account = account;
+	client->identity = gp_identity_copy(identity);
 	client->device.pid = pid;
 	client->device.uid = uid;
 	client->device.owner = client->owner->id;

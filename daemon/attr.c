@@ -4,7 +4,6 @@
  * and passes them to its queues.
  */
 #include <string.h>
-#include "daemon/cgroup.h"
 #include "daemon/daemon.h"
 #include "daemon/grant.h"
 
@@ -182,15 +181,10 @@ void gp_client_unset(struct gp_daemon *daemon, pid_t pid)
 	}
 }
 
-/* Reads the client's cgroups and finds the rules and grants for them and for the process. */
+/* Finds the rules and grants for the client's cgroups and for the process. */
 void gp_client_find_terms(struct gp_daemon *daemon, struct gp_client *client)
 {
-	char paths[GP_CGROUP_TEXT];
-
-	gp_cgroup_read(client->device.pid, client->device.pidfd, paths, sizeof(paths));
-	gp_portion_use(daemon, GP_PORTION_PROC);
-	client->cgroups = *paths ? strdup(paths) : NULL;
-	gp_grant_of_process(daemon, client->device.pid, &client->by_pid);
+	gp_grant_of_process(daemon, client->identity.lineage, &client->by_pid);
 	gp_terms_find(daemon, client, &client->terms);
 	attr_make_ceiling(daemon, client);
 }

@@ -119,9 +119,8 @@ void gp_client_remove(struct gp_daemon *daemon, struct gp_client *client)
 	client->owner->client_count--;
 	gp_metrics_changed(daemon);
 	free(client->slots);
-	free(client->cgroups);
+	gp_identity_fini(&client->identity);
 	free(client->shares);
-	client->cgroups = NULL;
 	client->shares = NULL;
 	/* epoll events of this round may still point here. */
 	client->dead = true;
@@ -339,9 +338,7 @@ static void client_hello(struct gp_daemon *daemon, struct gp_peer *peer, const s
 	peer->client = client;
 	client->peer = peer;
 	client->uid = peer->uid;
-	client->account = peer->account;
-	gp_process_space(peer->pid, &client->pid_space, &client->own_pid);
-	gp_portion_use(daemon, 2 * GP_PORTION_PROC);
+	client->identity = gp_identity_take(&peer->identity);
 	client->device.pid = peer->pid;
 	client->device.uid = peer->uid;
 	client->device.owner = client->owner->id;

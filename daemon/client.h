@@ -32,10 +32,8 @@ struct gp_client {
 	struct gp_peer *peer;
 	uint32_t index; /* in daemon->clients */
 	uid_t uid;
-	uint64_t account;       /* gp_owner_account() */
-	struct gp_owner *owner; /* its user, as an account */
-	pid_t own_pid;          /* in its own PID namespace, as the kernel says */
-	ino_t pid_space;        /* that namespace */
+	struct gp_process_identity identity; /* as it was when it connected */
+	struct gp_owner *owner;              /* its user, as an account */
 	char name[GP_WIRE_NAME_SIZE], runtime[GP_WIRE_NAME_SIZE], agent[GP_WIRE_NAME_SIZE];
 	struct gp_page *page;
 	int page_fd; /* until its first queue: the daemon seals the page then */
@@ -48,7 +46,6 @@ struct gp_client {
 	struct gp_wire_attr own;  /* valid fields: what the program, or its user, asked for */
 	struct gp_wire_attr set;  /* valid fields: what root set */
 	uint32_t over;            /* fields that own set last: there it overrides what is forced or set */
-	char *cgroups;            /* its cgroups when it connected: gp_cgroup_read(); NULL: not known */
 	struct gp_terms by_pid;   /* granted to the process, or to an ancestor */
 	struct gp_terms terms;    /* of all rules and grants */
 	int32_t ceiling;          /* the user's; or what root gave */

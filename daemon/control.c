@@ -4,10 +4,10 @@
  * first asks every agent to look at its counters, so that the numbers are exact, and waits a moment for the answers.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <gpreempt/control.h>
 #include "daemon/daemon.h"
@@ -53,6 +53,7 @@ void gp_control_end(struct gp_peer *peer)
 {
 	gp_text_fini(&peer->job.text);
 	gp_tree_drop(peer->job.tree);
+	gp_grant_process_forget(peer->job.grant);
 	peer->job = (struct gp_job){ .kind = GP_JOB_NONE };
 }
 
@@ -168,62 +169,25 @@ static void control_send_part(struct gp_daemon *daemon, struct gp_peer *peer, bo
 		gp_control_end(peer);
 }
 
-/* The innermost number of a process: the one in its own PID namespace. */
-static pid_t control_own_pid(pid_t pid)
-{
-	char path[64], line[256], *at;
-	pid_t own = 0;
-	FILE *stream;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	stream = fopen(path, "re");
-	while (stream && fgets(line, sizeof(line), stream)) {
-		if (strncmp(line, "NSpid:", 6) != 0)
-			continue;
-		at = strrchr(line, '\t');
-		own = at ? (pid_t)strtol(at, NULL, 10) : 0;
-	}
-	if (stream)
-		fclose(stream);
-	return own;
-}
-
-static ino_t control_space(pid_t pid)
-{
-	char path[64];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
-	return stat(path, &st) ? 0 : st.st_ino;
-}
-
-/* Neither changes while a process lives, so the daemon reads them once, when a client connects. */
-void gp_process_space(pid_t pid, ino_t *ret_space, pid_t *ret_own_pid)
-{
-	*ret_space = control_space(pid);
-	*ret_own_pid = *ret_space && *ret_space == control_space(getpid()) ? pid : control_own_pid(pid);
-}
-
 bool gp_control_own_space(const struct gp_peer *peer)
 {
-	ino_t space = control_space(peer->pid);
-
-	return space && space == control_space(getpid());
+	return peer->identity.pid_space && peer->identity.pid_space == gp_identity_own_pids();
 }
 
 /* Finds a client by its pid in the PID namespace of the process that asks. */
 static struct gp_client *control_find(struct gp_daemon *daemon, const struct gp_peer *peer, pid_t pid)
 {
-	ino_t space = control_space(peer->pid);
-	bool direct = space && space == control_space(getpid());
+	ino_t space = peer->identity.pid_space;
+	bool direct = gp_control_own_space(peer);
 
-	gp_portion_use(daemon, 2 * GP_PORTION_PROC + daemon->client_top / 16);
+	gp_portion_use(daemon, daemon->client_top / 16);
 	for (uint32_t i = 0; i < daemon->client_top; i++) {
 		struct gp_client *client = daemon->clients[i];
 
 		if (!client || (!client->peer && !client->is_unmanaged))
 			continue;
-		if (direct ? client->device.pid == pid : space && client->pid_space == space && client->own_pid == pid)
+		if (direct ? client->device.pid == pid :
+			     space && client->identity.pid_space == space && client->identity.own_pid == pid)
 			return client;
 	}
 	return NULL;
@@ -251,10 +215,11 @@ static void control_set_queue(struct gp_daemon *daemon, struct gp_queue_entry *q
 	gp_queue_attr(daemon, queue);
 }
 
-/* SET for a process that uses no GPU yet: the daemon keeps it as a grant. */
-static void control_set_early(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
+static void control_early_found(struct gp_daemon *daemon, struct gp_peer *peer, const void *asked, int result,
+				struct gp_grant_process *process)
 {
-	int r = gp_grant_keep_set(daemon, request->pid, &request->attr);
+	const struct gp_control_request *request = asked;
+	int r = result ? result : gp_grant_keep_set(daemon, request->pid, process, &request->attr);
 	struct gp_text text = { 0 };
 	char sentence[200];
 
@@ -279,15 +244,38 @@ static void control_set_early(struct gp_daemon *daemon, struct gp_peer *peer, co
 	control_send(daemon, peer, request->header.cookie, &text);
 }
 
+/* SET for a process that uses no GPU yet: the daemon keeps it as a grant. */
+static void control_set_early(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
+{
+	if (!gp_grant_process_ask(daemon, peer, request->pid, request, sizeof(*request), control_early_found))
+		control_early_found(daemon, peer, request, -EAGAIN, NULL);
+}
+
+/* Keeps what root has set for a client's process. */
+static void control_keep_set(struct gp_daemon *daemon, const struct gp_client *client, const struct gp_wire_attr *attr)
+{
+	const struct gp_lineage *lineage = client->identity.lineage;
+	struct gp_grant_process process = { .pidfd = fcntl(client->device.pidfd, F_DUPFD_CLOEXEC, 3) };
+	int r = process.pidfd < 0 ? -errno : -ENOMEM;
+
+	if (lineage && process.pidfd >= 0) {
+		process.start = lineage->start;
+		r = gp_grant_keep_set(daemon, client->device.pid, &process, attr);
+	}
+	gp_grant_process_drop(&process);
+	if (r)
+		gp_log("what was set for process %d is lost when gpreemptd restarts: %s", client->device.pid,
+		       gp_grant_why(r));
+}
+
 static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
 {
 	uint32_t cookie = request->header.cookie;
 	struct gp_client *client = control_find(daemon, peer, request->pid);
 	struct gp_queue_entry *queue = NULL;
 	struct gp_text text = { 0 };
-	bool is_above = peer->rights & GP_RIGHT_NICE; /* it may go above the ceilings */
+	bool is_above = peer->identity.rights & GP_RIGHT_NICE; /* it may go above the ceilings */
 	char sentence[300];
-	int r;
 
 	if (!client && gp_access_is_admin(peer) && request->queue_id == GP_CONTROL_ALL_QUEUES &&
 	    gp_control_own_space(peer)) {
@@ -330,10 +318,8 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 		control_set_queue(daemon, queue, &request->attr, is_above);
 	} else {
 		gp_client_set_attr(daemon, client, &request->attr, is_above);
-		r = is_above ? gp_grant_keep_set(daemon, client->device.pid, &request->attr) : 0;
-		if (r)
-			gp_log("what was set for process %d is lost when gpreemptd restarts: %s", client->device.pid,
-			       gp_grant_why(r));
+		if (is_above)
+			control_keep_set(daemon, client, &request->attr);
 	}
 	gp_log_user(
 		daemon, peer->owner, "audit: uid %u (process %d) set process %d (%s, uid %u)%s: priority %d, weight %u",
@@ -344,26 +330,14 @@ static void control_set(struct gp_daemon *daemon, struct gp_peer *peer, const st
 	control_send(daemon, peer, cookie, &text);
 }
 
-/* Whether the process belongs to the user who asks; root may ask about every process. */
-static bool control_is_own(struct gp_daemon *daemon, const struct gp_peer *peer, pid_t pid)
-{
-	char path[64];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	return gp_access_is_admin(peer) || (!stat(path, &st) && st.st_uid == peer->uid &&
-					    gp_process_account(daemon, st.st_uid, pid) == peer->account);
-}
-
 static void control_summary(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_request *request)
 {
-	ino_t space = control_space(peer->pid);
 	/* A peer in another PID namespace can ask only about its own tree. */
-	pid_t pid = space && space == control_space(getpid()) ? request->pid : peer->pid;
+	pid_t pid = gp_control_own_space(peer) ? request->pid : peer->pid;
 
-	gp_portion_use(daemon, 2 * GP_PORTION_PROC + daemon->client_top / 16);
+	gp_portion_use(daemon, daemon->client_top / 16);
 	control_begin(peer, GP_JOB_SUMMARY, request->header.cookie);
-	peer->job.tree = gp_tree_ask(daemon, peer, pid, control_is_own(daemon, peer, pid));
+	peer->job.tree = gp_tree_ask(daemon, peer, pid);
 	peer->wants_status = peer->job.tree;
 	if (!peer->job.tree) {
 		gp_control_end(peer);

@@ -14,7 +14,8 @@
  *   channel_group.c  the handles of a queue, if they are needed  attr.c     a client's attributes
  *   quarantine.c  clients that answer again                      gang.c     names of gangs
  *   together.c processes that are one program or job             share.c    processes that share GPU memory or events
- *   origin.c   the program or job of one process                 question.c what threads read of processes
+ *   origin.c   the program or job of one process                 question.c questions about processes, in threads
+ *   identity.c, identify.c  which process it is
  *   access.c   ceilings; who may see and change what             cgroup.c   cgroups of a process
  *   rights.c   capabilities of a process                         owner.c, subuid.c  the user of a process, limits
  *   grant.c, grant_file.c, terms.c  what root sets
@@ -97,6 +98,7 @@ void gp_daemon_drop(struct gp_daemon *daemon, int fd);         /* ends the watch
 void gp_daemon_step(struct gp_daemon *daemon, int timeout_ms); /* one round; tests call it too */
 bool gp_daemon_has_work(struct gp_daemon *daemon);             /* the next step need not wait */
 uint64_t gp_now_ns(void);                                      /* CLOCK_MONOTONIC */
+uint64_t gp_used_ns(void);                                     /* processor time of the calling thread */
 uint64_t gp_daemon_now_ns(const struct gp_daemon *daemon);     /* device time, without pauses */
 uint64_t gp_daemon_real_ns(const struct gp_daemon *daemon, uint64_t device_ns); /* the other way, for timers */
 
@@ -152,9 +154,8 @@ void gp_control_request(struct gp_daemon *daemon, struct gp_peer *peer, const vo
 void gp_control_go_on(struct gp_daemon *daemon, struct gp_peer *peer); /* continues the peer's job */
 void gp_control_end(struct gp_peer *peer);                             /* ends the peer's job, if it has one */
 bool gp_control_own_space(const struct gp_peer *peer);                 /* the peer is in the daemon's PID namespace */
-void gp_process_space(pid_t pid, ino_t *ret_space, pid_t *ret_own_pid);
-bool gp_control_has_work(const struct gp_daemon *daemon); /* clients are still to be asked or looked at */
-void gp_control_synced(struct gp_daemon *daemon);         /* answers STATUS if all agents have sampled, or time is up */
+bool gp_control_has_work(const struct gp_daemon *daemon);              /* clients are still to be asked or looked at */
+void gp_control_synced(struct gp_daemon *daemon); /* answers STATUS if all agents have sampled, or time is up */
 void gp_device_use(const struct gp_device_entry *device, uint32_t *ret_slots, uint32_t *ret_processes);
 bool gp_status_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job); /* true: complete */
 void gp_status_client(struct gp_daemon *daemon, const struct gp_client *client, uint64_t now_ns, struct gp_text *text);

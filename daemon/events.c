@@ -325,7 +325,7 @@ static size_t events_gather(struct gp_daemon *daemon, struct gp_stream *stream, 
 
 	while (stream->at < daemon->events.lines->end && !gp_portion_is_over(daemon)) {
 		const struct gp_line *kept = gp_line_at(daemon->events.lines, stream->at);
-		bool own = stream->peer->uid == kept->uid && stream->peer->account == kept->account;
+		bool own = stream->peer->uid == kept->uid && stream->peer->identity.account == kept->account;
 		uint32_t line_size = stream->all ? kept->all_size : own ? kept->own_size : 0;
 
 		if (size + line_size > EVENTS_PACKET)
@@ -396,7 +396,7 @@ uint64_t gp_events_end(const struct gp_daemon *daemon)
 
 static bool events_is_seen(const struct gp_peer *peer, bool all, uid_t uid, uint64_t account)
 {
-	return all || (peer->uid == uid && peer->account == account);
+	return all || (peer->uid == uid && peer->identity.account == account);
 }
 
 /* Writes the clients that ended up to before_ns and that this reader has not been told of. */

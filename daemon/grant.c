@@ -9,13 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "daemon/cgroup.h"
 #include "daemon/daemon.h"
 #include "daemon/grant.h"
 #include "daemon/message.h"
-#include "daemon/process.h"
 
 static void grant_say(struct gp_daemon *daemon, struct gp_peer *peer, uint32_t cookie, int result, const char *text)
 {
@@ -49,10 +47,11 @@ static void grant_tell(struct gp_daemon *daemon, const struct gp_grant *grant, u
 		struct gp_client *client = daemon->clients[i];
 
 		if (!client || (grant->pid ? client->device.pid != grant->pid :
-					     !client->cgroups || !gp_cgroup_is_within(client->cgroups, grant->cgroup)))
+					     !client->identity.cgroups ||
+						     !gp_cgroup_is_within(client->identity.cgroups, grant->cgroup)))
 			continue;
 		if (grant->pid)
-			gp_grant_of_process(daemon, grant->pid, &client->by_pid);
+			gp_grant_of_process(daemon, client->identity.lineage, &client->by_pid);
 		client->over &= ~named;
 		gp_client_refresh(daemon, client);
 	}
@@ -102,27 +101,9 @@ static void grant_ended(struct gp_daemon *daemon, void *owner, uint32_t events)
 	daemon->grants.dirty = true;
 }
 
-/* Opens the pidfd before it reads the start time: if the process is still there afterwards, the start time is its own.
- */
-static int grant_hold_process(struct gp_daemon *daemon, struct gp_grant *grant)
-{
-	struct gp_process_stat process;
-	int r;
-
-	grant->pidfd = (int)syscall(SYS_pidfd_open, grant->pid, 0);
-	if (grant->pidfd < 0)
-		return errno == EINVAL ? -ESRCH : -errno;
-	r = gp_process_stat(grant->pid, &process);
-	grant->start = r ? 0 : process.start;
-	if (!r && !gp_process_is_there(grant->pidfd))
-		r = -ESRCH;
-	grant->source = (struct gp_source){ grant_ended, grant };
-	if (!r)
-		r = gp_daemon_watch(daemon, grant->pidfd, EPOLLIN | EPOLLONESHOT, &grant->source);
-	return r;
-}
-
-static struct gp_grant *grant_create(struct gp_daemon *daemon, pid_t pid, const char *cgroup, int *ret_error)
+/* Takes the process's pidfd. NULL: a cgroup's. */
+static struct gp_grant *grant_create(struct gp_daemon *daemon, pid_t pid, struct gp_grant_process *process,
+				     const char *cgroup, int *ret_error)
 {
 	struct gp_grant *grant;
 
@@ -137,11 +118,16 @@ static struct gp_grant *grant_create(struct gp_daemon *daemon, pid_t pid, const 
 	grant->pidfd = -1;
 	gp_terms_init(&grant->terms);
 	snprintf(grant->cgroup, sizeof(grant->cgroup), "%s", cgroup);
-	*ret_error = pid ? grant_hold_process(daemon, grant) : 0;
+	grant->source = (struct gp_source){ grant_ended, grant };
+	*ret_error = pid ? gp_daemon_watch(daemon, process->pidfd, EPOLLIN | EPOLLONESHOT, &grant->source) : 0;
 	if (*ret_error) {
-		gp_daemon_drop(daemon, grant->pidfd);
 		free(grant);
 		return NULL;
+	}
+	if (pid) {
+		grant->pidfd = process->pidfd;
+		grant->start = process->start;
+		process->pidfd = -1;
 	}
 	grant->next = daemon->grants.first;
 	daemon->grants.first = grant;
@@ -150,13 +136,14 @@ static struct gp_grant *grant_create(struct gp_daemon *daemon, pid_t pid, const 
 	return grant;
 }
 
-int gp_grant_add(struct gp_daemon *daemon, const struct gp_control_grant *request, struct gp_grant **ret_grant)
+int gp_grant_add(struct gp_daemon *daemon, const struct gp_control_grant *request, struct gp_grant_process *process,
+		 struct gp_grant **ret_grant)
 {
 	struct gp_grant *grant = grant_find(daemon, request->pid, request->cgroup);
 	int r = 0;
 
 	if (!grant)
-		grant = grant_create(daemon, request->pid, request->cgroup, &r);
+		grant = grant_create(daemon, request->pid, process, request->cgroup, &r);
 	if (!grant)
 		return r;
 	gp_terms_init(&grant->terms);
@@ -173,13 +160,14 @@ int gp_grant_add(struct gp_daemon *daemon, const struct gp_control_grant *reques
 	return 0;
 }
 
-int gp_grant_keep_set(struct gp_daemon *daemon, pid_t pid, const struct gp_wire_attr *attr)
+int gp_grant_keep_set(struct gp_daemon *daemon, pid_t pid, struct gp_grant_process *process,
+		      const struct gp_wire_attr *attr)
 {
 	struct gp_grant *grant = grant_find(daemon, pid, "");
 	int r = 0;
 
 	if (!grant)
-		grant = grant_create(daemon, pid, "", &r);
+		grant = grant_create(daemon, pid, process, "", &r);
 	if (!grant)
 		return r;
 	gp_attr_overlay(&grant->terms.forced, attr);
@@ -193,6 +181,9 @@ const char *gp_grant_why(int error)
 {
 	return error == -ENOSPC ? "there are too many grants: 1024, of them 256 for processes (gpreempt grant list)" :
 	       error == -ESRCH  ? "there is no such process" :
+	       error == -ETIMEDOUT || error == -EBUSY ?
+				 "its folder in /proc does not open, because a program holds it; try again" :
+	       error == -EAGAIN ? "gpreemptd has no memory or no thread for it" :
 				  strerror(-error);
 }
 
@@ -223,23 +214,22 @@ void gp_grant_overlay(const struct gp_daemon *daemon, const char *cgroups, struc
 	} while (next);
 }
 
-void gp_grant_of_process(struct gp_daemon *daemon, pid_t pid, struct gp_terms *ret_terms)
+void gp_grant_of_process(struct gp_daemon *daemon, const struct gp_lineage *lineage, struct gp_terms *ret_terms)
 {
 	const struct gp_grant *grant;
 
 	gp_terms_init(ret_terms);
-	for (int i = 0; daemon->grants.pid_count && i < GP_PROCESS_DEPTH && pid > 0; i++) {
-		grant = grant_find(daemon, pid, "");
-		if (grant) {
-			*ret_terms = grant->terms;
-			/* What is set or forced is for that process alone: otherwise, if it were set for process 1, it
-			 * would be for all. */
-			if (i)
-				ret_terms->forced.valid = 0;
-			return;
-		}
-		pid = gp_process_parent(pid);
-		gp_portion_use(daemon, GP_PORTION_PROC);
+	for (uint32_t i = 0; lineage && daemon->grants.pid_count && i < lineage->count; i++) {
+		grant = grant_find(daemon, lineage->pids[i], "");
+		/* A process that was started later has the number of an ancestor that has ended. */
+		if (!grant || (i ? grant->start > lineage->start : grant->start != lineage->start))
+			continue;
+		*ret_terms = grant->terms;
+		/* What is set or forced is for that process alone: otherwise, if it were set for process 1, it would be
+		 * for all. */
+		if (i)
+			ret_terms->forced.valid = 0;
+		return;
 	}
 }
 
@@ -272,7 +262,8 @@ void gp_grant_write(const struct gp_daemon *daemon, const struct gp_grant *grant
 
 		clients +=
 			client && (grant->pid ? client->device.pid == grant->pid :
-						client->cgroups && gp_cgroup_is_within(client->cgroups, grant->cgroup));
+						client->identity.cgroups &&
+							gp_cgroup_is_within(client->identity.cgroups, grant->cgroup));
 	}
 	gp_text_open(text, NULL, '{');
 	gp_text_string(text, "cgroup", grant->pid ? NULL : grant->cgroup);
@@ -331,7 +322,9 @@ static void grant_log(struct gp_daemon *daemon, const struct gp_peer *peer, cons
 		    *request->tag ? ", tag " : "", request->tag);
 }
 
-static void grant_carry_out(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_grant *request)
+/* process: NULL: the request is for a cgroup, or for a process that has a grant. */
+static void grant_carry_out(struct gp_daemon *daemon, struct gp_peer *peer, const struct gp_control_grant *request,
+			    struct gp_grant_process *process)
 {
 	uint32_t cookie = request->header.cookie;
 	struct gp_grant *grant;
@@ -352,7 +345,7 @@ static void grant_carry_out(struct gp_daemon *daemon, struct gp_peer *peer, cons
 		grant_say(daemon, peer, cookie, 0, "{}\n");
 		return;
 	}
-	r = gp_grant_add(daemon, request, &grant);
+	r = gp_grant_add(daemon, request, process, &grant);
 	if (r) {
 		grant_say(daemon, peer, cookie, r, gp_grant_why(r));
 		return;
@@ -364,6 +357,17 @@ static void grant_carry_out(struct gp_daemon *daemon, struct gp_peer *peer, cons
 	grant_say(daemon, peer, cookie, text.failed ? -ENOMEM : 0,
 		  text.failed ? "gpreemptd is out of memory" : text.bytes);
 	gp_text_fini(&text);
+}
+
+static void grant_found(struct gp_daemon *daemon, struct gp_peer *peer, const void *asked, int result,
+			struct gp_grant_process *process)
+{
+	const struct gp_control_grant *request = asked;
+
+	if (result)
+		grant_say(daemon, peer, request->header.cookie, result, gp_grant_why(result));
+	else
+		grant_carry_out(daemon, peer, request, process);
 }
 
 void gp_grant_request(struct gp_daemon *daemon, struct gp_peer *peer, const void *data)
@@ -398,8 +402,11 @@ void gp_grant_request(struct gp_daemon *daemon, struct gp_peer *peer, const void
 			"a process is granted something from the daemon's PID namespace; from another one name its cgroup");
 		return;
 	}
-	gp_portion_use(daemon, GP_PORTION_PROC + daemon->client_top / 4);
-	grant_carry_out(daemon, peer, &request);
+	gp_portion_use(daemon, daemon->client_top / 4);
+	if (!request.pid || request.verb == GP_GRANT_REMOVE || grant_find(daemon, request.pid, ""))
+		grant_carry_out(daemon, peer, &request, NULL);
+	else if (!gp_grant_process_ask(daemon, peer, request.pid, &request, sizeof(request), grant_found))
+		grant_say(daemon, peer, cookie, -EAGAIN, gp_grant_why(-EAGAIN));
 }
 
 static void grant_bury(struct gp_daemon *daemon)

@@ -19,6 +19,7 @@
 #include "lib/ini.h"
 #include "lib/units.h"
 
+#define GRANT_BLAMED    (1ull << 60) /* no account has that bit; each process is blamed for itself */
 #define GRANT_FILE_SIZE (4u << 20)
 #define GRANT_BOOT_SIZE 64u
 
@@ -157,9 +158,21 @@ static int grant_read_attr(struct gp_wire_attr *attr, const char *name, const ch
 }
 
 /* Adds the grant whose lines have been read, unless its process has ended or its time is over. */
+/* False: the process has ended, or another one has its pid by now. */
+static bool grant_find_process(const struct grant_reader *reader, struct gp_grant_process *ret_process)
+{
+	pid_t pid = reader->grant.pid;
+	int r = gp_grant_process_find(pid, GRANT_BLAMED | (uint64_t)pid, ret_process);
+
+	if (r && r != -ESRCH)
+		gp_log("the grant for process %d is lost: %s", (int)pid, gp_grant_why(r));
+	return !r && ret_process->start == reader->start;
+}
+
 static int grant_close(struct grant_reader *reader, struct gp_error *error)
 {
 	uint64_t now_ns = gp_now_ns();
+	struct gp_grant_process process = { .pidfd = -1 };
 	struct gp_grant *grant;
 	int r;
 
@@ -174,12 +187,11 @@ static int grant_close(struct grant_reader *reader, struct gp_error *error)
 	if (reader->until_ns && reader->until_ns <= now_ns)
 		return 0;
 	reader->grant.for_ns = reader->until_ns ? reader->until_ns - now_ns : 0;
-	if (gp_grant_add(reader->daemon, &reader->grant, &grant))
-		return 0;
-	gp_attr_overlay(&grant->terms.forced, &reader->forced);
-	/* Another process has this pid by now. */
-	if (grant->pid && grant->start != reader->start)
-		gp_grant_remove(reader->daemon, grant);
+	if (!reader->grant.pid || grant_find_process(reader, &process)) {
+		if (!gp_grant_add(reader->daemon, &reader->grant, &process, &grant))
+			gp_attr_overlay(&grant->terms.forced, &reader->forced);
+	}
+	gp_grant_process_drop(&process);
 	return 0;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owns the socket and accepts new connections, a few at a time. The kernel tells which process connected. No call here
- * blocks, and the daemon accepts no connection whose process it cannot identify.
+ * Owns the socket and accepts new connections, a few at a time. The kernel tells which process connected. A thread
+ * finds out more about it (identify.c); meanwhile the connection waits. No call here blocks, and the daemon accepts no
+ * connection whose process it cannot identify.
  *
  * All new connections together have a part of the thread's time. The kernel hands them out in the order in which they
  * came, so the daemon learns too late whose they are to make only one user's wait. A thread that is always busy with
@@ -20,6 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
+#include "daemon/identify.h"
 #include "daemon/lockfile.h"
 #include "daemon/process.h"
 #include "lib/closer.h"
@@ -35,14 +37,15 @@
 #endif
 #define LISTEN_ACCEPT_MAX  64            /* connections that are taken between two looks at urgent work */
 #define LISTEN_ACCEPT_WORK 2             /* units each; a handful of calls */
-#define LISTEN_CREATE_WORK 22            /* more to identify the process; sandbox.c counts its own */
+#define LISTEN_CREATE_WORK 8             /* more to ask whose a process is, and again for the answer */
 #define LISTEN_SHARE       2u            /* new connections have half of the thread's time … */
 #define LISTEN_BURST_NS    10000000ull   /* … after this much at once; both chosen */
-#define LISTEN_ONE_NS      3000000ull    /* a portion and sandbox.c's most; more is not charged: all may have stood */
+#define LISTEN_ONE_NS      3000000ull    /* of one step; more is not charged: all may have stood */
 #define LISTEN_QUEUE       128           /* connections in the kernel's queue: a new one waits for so many at most */
 #define LISTEN_EXPIRE_NS   1000000000ull /* between two looks for connections that say nothing */
 #define LISTEN_SILENT_NS   10000000000ull
 #define LISTEN_FULL_NS     100000000ull
+#define LISTEN_ASKED_MAX   256u  /* connections whose process is not identified yet; chosen */
 #define LISTEN_CLOSING_MAX 1024u /* connections that other threads have yet to close */
 #define LISTEN_SPARE_FDS   64u   /* connections beyond clients_max: commands; and as many more for root alone */
 
@@ -129,9 +132,8 @@ static bool listen_is_closing(const struct gp_owner *owner)
 	return !gp_owner_is_root(owner) && gp_close_pending_of(owner->id) >= GP_CLOSE_USER_MAX;
 }
 
-/* Returns NULL, or why the daemon refuses the connection. who and pidfd are as the kernel says. */
-static const char *listen_create(struct gp_daemon *daemon, int fd, const struct ucred *who, int pidfd,
-				 struct gp_owner *owner, uint64_t account)
+/* Takes the identity and the files out of the answer. Returns NULL, or why the daemon refuses the connection. */
+static const char *listen_create(struct gp_daemon *daemon, struct gp_identify *found, struct gp_owner *owner)
 {
 	struct gp_peer *peer;
 
@@ -141,20 +143,21 @@ static const char *listen_create(struct gp_daemon *daemon, int fd, const struct 
 	if (!peer)
 		return "gpreemptd has too many connections (connections_per_user, clients_max)";
 	*peer = (struct gp_peer){ .source = { gp_peer_ready, peer },
-				  .fd = fd,
-				  .pidfd = pidfd,
-				  .pid = who->pid,
+				  .fd = found->fd,
+				  .pidfd = found->pidfd,
+				  .pid = found->pid,
 				  .version = GP_WIRE_VERSION,
-				  .uid = who->uid,
-				  .rights = gp_rights_read(who->uid, who->pid, pidfd),
-				  .account = account,
+				  .uid = found->uid,
 				  .owner = owner,
 				  .connected_ns = gp_now_ns() };
-	if (listen_groups(peer, who->gid) || gp_daemon_watch(daemon, fd, EPOLLIN | EPOLLONESHOT, &peer->source)) {
+	if (listen_groups(peer, found->gid) ||
+	    gp_daemon_watch(daemon, peer->fd, EPOLLIN | EPOLLONESHOT, &peer->source)) {
 		free(peer->groups);
 		free(peer);
 		return "gpreemptd could not identify your process";
 	}
+	peer->identity = gp_identity_take(&found->identity);
+	found->fd = found->pidfd = -1;
 	gp_owner_hold(owner);
 	peer->next = daemon->peers;
 	if (peer->next)
@@ -178,32 +181,107 @@ static bool listen_is_over(int fd)
 /* For the journal alone the uid is enough. Uid 0 is not noted: the daemon did not check whether it is root. */
 static void listen_note(struct gp_daemon *daemon, uid_t uid)
 {
-	struct gp_owner *owner = uid ? gp_owner_get(daemon, uid, 0, -1, NULL) : NULL;
+	struct gp_owner *owner;
 
-	if (!owner)
+	if (!uid)
 		return;
+	owner = gp_owner_of_uid(daemon, uid);
 	gp_notice(daemon, owner, GP_NOTICE_STORM);
 	gp_owner_put(owner);
 }
 
-static void listen_add_process(struct gp_daemon *daemon, int fd, const struct ucred *who, int pidfd)
+static void listen_pause(struct gp_daemon *daemon, uint64_t until_ns)
 {
-	uint64_t account, begin_ns = gp_now_ns();
-	struct gp_owner *owner = gp_owner_get(daemon, who->uid, who->pid, pidfd, &account);
+	gp_daemon_watch(daemon, daemon->listen.fd, 0, &daemon->listen.source);
+	gp_timer_set(daemon, &daemon->listen.timer, until_ns);
+}
+
+/* Charges new connections for the time since begin_ns, and for what a helper used. If they have used their part, the
+ * next ones wait in the kernel's queue for a while. */
+static void listen_charge(struct gp_daemon *daemon, uint64_t begin_ns, uint64_t used_ns)
+{
+	struct gp_listen *listen = &daemon->listen;
+	uint64_t now_ns = gp_now_ns(), paid_ns = (now_ns - listen->spent_ns) / LISTEN_SHARE;
+	uint64_t took_ns = now_ns - begin_ns + used_ns;
+
+	listen->debt_ns = (listen->debt_ns > paid_ns ? listen->debt_ns - paid_ns : 0) +
+			  (took_ns < LISTEN_ONE_NS ? took_ns : LISTEN_ONE_NS);
+	listen->spent_ns = now_ns;
+	if (listen->debt_ns > LISTEN_BURST_NS && !listen->timer.at_ns)
+		listen_pause(daemon, now_ns + (listen->debt_ns - LISTEN_BURST_NS) * LISTEN_SHARE);
+}
+
+/* Why the daemon does not know which process it is. */
+static const char *listen_why_unknown(struct gp_daemon *daemon, const struct gp_identify *found)
+{
+	if (found->result == -ETIMEDOUT)
+		gp_log_user(
+			daemon, found->question.owner,
+			"process %d (uid %u) is refused: /proc/%d does not open, because a program holds that folder",
+			found->pid, found->uid, found->pid);
+	if (found->result == -ETIMEDOUT)
+		return "gpreemptd cannot open /proc/PID of your process: a program holds that folder";
+	if (found->result == -EBUSY)
+		return "gpreemptd refuses your user for a while: /proc/PID of an earlier process did not open";
+	return found->result ? "gpreemptd has no memory, or no process, to identify yours" : NULL;
+}
+
+static void listen_arrive(struct gp_daemon *daemon, struct gp_identify *found)
+{
+	struct gp_owner *owner = gp_owner_of(daemon, found->identity.account, found->identity.uid);
 	const char *why;
 
 	gp_notice(daemon, owner, GP_NOTICE_STORM);
-	gp_fair_charge(owner, gp_now_ns() - begin_ns, gp_now_ns());
 	/* It may have handed the socket to another process, which is not what the kernel says of the connection. */
-	if (!gp_process_is_there(pidfd))
+	if (!gp_process_is_there(found->pidfd))
 		why = "the process that connected to gpreemptd has ended";
 	else
-		why = listen_create(daemon, fd, who, pidfd, owner, account);
+		why = listen_create(daemon, found, owner);
 	if (why) {
-		listen_turn_away(daemon, fd, owner, why);
-		close(pidfd);
+		listen_turn_away(daemon, found->fd, owner, why);
+		found->fd = -1;
 	}
+	gp_fair_charge(owner, found->identity.cost_ns, gp_now_ns());
 	gp_owner_put(owner);
+}
+
+static void listen_take(struct gp_daemon *daemon, struct gp_question *asked)
+{
+	struct gp_identify *found = (struct gp_identify *)asked;
+	uint64_t begin_ns = gp_now_ns();
+	const char *why = listen_why_unknown(daemon, found);
+
+	GP_ASSERT(daemon->listen.asked_count);
+	daemon->listen.asked_count--;
+	gp_portion_use(daemon, LISTEN_CREATE_WORK);
+	if (why) {
+		listen_turn_away(daemon, found->fd, NULL, why);
+		found->fd = -1;
+	} else {
+		listen_arrive(daemon, found);
+	}
+	listen_charge(daemon, begin_ns, found->identity.cost_ns);
+	if (daemon->listen.is_full && daemon->listen.asked_count <= LISTEN_ASKED_MAX / 2) {
+		daemon->listen.is_full = false;
+		if (!daemon->listen.timer.at_ns)
+			gp_peer_listen_again(daemon, gp_now_ns());
+	}
+}
+
+static void listen_identify(struct gp_daemon *daemon, int fd, const struct ucred *who, int pidfd)
+{
+	const struct gp_identify about = { .uid = who->uid,
+					   .gid = who->gid,
+					   .pid = who->pid,
+					   .pidfd = pidfd,
+					   .fd = fd };
+
+	if (gp_identify_ask(daemon, &about, listen_take)) {
+		daemon->listen.asked_count++;
+		return;
+	}
+	listen_turn_away(daemon, fd, NULL, "gpreemptd has no memory, or no thread, to identify your process");
+	close(pidfd);
 }
 
 static void listen_add(struct gp_daemon *daemon, int fd)
@@ -224,29 +302,9 @@ static void listen_add(struct gp_daemon *daemon, int fd)
 	gp_portion_use(daemon, LISTEN_CREATE_WORK);
 	pidfd = listen_pidfd(fd, who.pid);
 	if (pidfd >= 0)
-		listen_add_process(daemon, fd, &who, pidfd);
+		listen_identify(daemon, fd, &who, pidfd);
 	else
 		listen_turn_away(daemon, fd, NULL, "gpreemptd could not identify your process");
-}
-
-static void listen_pause(struct gp_daemon *daemon, uint64_t until_ns)
-{
-	gp_daemon_watch(daemon, daemon->listen.fd, 0, &daemon->listen.source);
-	gp_timer_set(daemon, &daemon->listen.timer, until_ns);
-}
-
-/* Charges new connections for the time since begin_ns. If they have used their part, the next ones wait in the kernel's
- * queue for a while. */
-static void listen_charge(struct gp_daemon *daemon, uint64_t begin_ns)
-{
-	struct gp_listen *listen = &daemon->listen;
-	uint64_t now_ns = gp_now_ns(), paid_ns = (now_ns - listen->spent_ns) / LISTEN_SHARE;
-	uint64_t took_ns = now_ns - begin_ns < LISTEN_ONE_NS ? now_ns - begin_ns : LISTEN_ONE_NS;
-
-	listen->debt_ns = (listen->debt_ns > paid_ns ? listen->debt_ns - paid_ns : 0) + took_ns;
-	listen->spent_ns = now_ns;
-	if (listen->debt_ns > LISTEN_BURST_NS && !listen->timer.at_ns)
-		listen_pause(daemon, now_ns + (listen->debt_ns - LISTEN_BURST_NS) * LISTEN_SHARE);
 }
 
 /* No descriptor is left: the daemon has kept a spare one to accept the connection and end it, because otherwise epoll
@@ -299,15 +357,21 @@ void gp_peer_accept(struct gp_daemon *daemon)
 		listen_pause(daemon, begin_ns + LISTEN_FULL_NS);
 		return;
 	}
+	if (daemon->listen.asked_count >= LISTEN_ASKED_MAX) {
+		daemon->listen.is_full = true;
+		gp_daemon_watch(daemon, daemon->listen.fd, 0, &daemon->listen.source);
+		return;
+	}
 	gp_portion_begin(daemon);
 	for (int i = 0; i < LISTEN_ACCEPT_MAX && !gp_portion_is_over(daemon) && listen_accept_one(daemon); i++) {}
-	listen_charge(daemon, begin_ns);
+	listen_charge(daemon, begin_ns, 0);
 }
 
 void gp_peer_listen_again(struct gp_daemon *daemon, uint64_t now_ns)
 {
 	(void)now_ns;
-	gp_daemon_watch(daemon, daemon->listen.fd, EPOLLIN, &daemon->listen.source);
+	if (!daemon->listen.is_full)
+		gp_daemon_watch(daemon, daemon->listen.fd, EPOLLIN, &daemon->listen.source);
 }
 
 /* A connection that sends nothing holds a place that others may need. One whose message waits to be served has sent

@@ -29,7 +29,7 @@
 #define LOOP_ROUNDS 32 /* of so many events: more than there are connections */
 /* Work that can wait, in turn: agents (false), commands (true), new connections, attributes. */
 enum { LOOP_ASKED = 2, LOOP_ATTRS, LOOP_PHASES };
-#define LOOP_FDS_OWN  512u          /* descriptors beside those of connections; half of them of grants */
+#define LOOP_FDS_OWN  1280u         /* descriptors beside those of connections: of grants, of new connections */
 #define LOOP_FDS_MAX  (1u << 20)    /* more are never needed */
 #define LOOP_RETRY_NS 50000ull      /* a timer that stays due must not make the loop spin */
 #define LOOP_STOP_NS  1000000000ull /* how long agents may take to open their gates when the daemon stops */

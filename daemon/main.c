@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* gpreemptd, the program: options, then the loop. Everything else is a library, so that tests drive the same daemon. */
+#include <errno.h>
 #include <getopt.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "daemon/daemon.h"
+#include "daemon/identity.h"
+#include "lib/aside.h"
 #include "lib/output.h"
 #include "lib/units.h"
 
@@ -147,6 +150,12 @@ int main(int argc, char **argv)
 	daemon.start.config_required = arguments.config;
 	daemon.start.settings = arguments.settings;
 	daemon.start.setting_count = arguments.setting_count;
+	/* Now, while the process has one thread, little memory and no file of a client. */
+	gp_identity_prepare();
+	if (gp_aside_start()) {
+		fprintf(stderr, "gpreemptd: cannot start its helper process: %s\n", strerror(errno));
+		return 1;
+	}
 	r = gp_daemon_init(&daemon, &error);
 	if (r) {
 		fprintf(stderr, "gpreemptd: %s\n", error.text);
@@ -158,5 +167,6 @@ int main(int argc, char **argv)
 		       gp_mechanism_name(daemon.devices[i].info.mechanism), daemon.config.policy);
 	r = gp_daemon_run(&daemon);
 	gp_daemon_fini(&daemon);
+	gp_aside_stop();
 	return r ? 1 : 0;
 }

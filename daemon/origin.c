@@ -7,7 +7,7 @@
  * - Tasks of one Slurm step and ranks of one MPI or torch job belong together, as their environment says at the start.
  *
  * The kernel takes the lock of a process's memory to read its environment or its command line. A process can hold that
- * lock for seconds, so the thread that decides never calls this.
+ * lock for seconds, and any user can hold up whoever opens these files. So a helper process reads them (lib/aside.h).
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include "daemon/origin.h"
 #include "daemon/process.h"
+#include "lib/aside.h"
 #include "lib/cleanup.h"
 
 #define ORIGIN_DEPTH 8u     /* generations; chosen */
@@ -112,23 +113,38 @@ static bool origin_job(const char *environment, size_t size, char *name, size_t 
 	return false;
 }
 
-void gp_origin_read(struct gp_question *question)
+/* What a helper reads. */
+struct origin_flat {
+	pid_t pid;
+	uid_t uid;
+	char name[GP_WIRE_NAME_SIZE];
+};
+
+/* A helper calls it. */
+static void origin_read(void *data)
 {
-	struct gp_origin *origin = (struct gp_origin *)question;
+	struct origin_flat *flat = data;
 	GP_AUTO_FREE char *buffer = malloc(ORIGIN_SIZE);
 	struct origin_process first;
 	size_t size;
 
-	origin->name[0] = '\0';
-	if (!buffer || origin->pid <= 0)
+	if (!buffer || flat->pid <= 0)
 		return;
-	size = gp_process_read(origin->pid, "environ", buffer, ORIGIN_SIZE);
-	if (size && origin_job(buffer, size, origin->name, sizeof(origin->name)))
-		for (char *at = origin->name; *at; at++)
+	size = gp_process_read(flat->pid, "environ", buffer, ORIGIN_SIZE);
+	if (size && origin_job(buffer, size, flat->name, sizeof(flat->name)))
+		for (char *at = flat->name; *at; at++)
 			*at = isprint((unsigned char)*at) ? *at : '?';
-	else if (!origin_first(origin->pid, origin->uid, buffer, &first))
-		snprintf(origin->name, sizeof(origin->name), "process %d at %" PRIu64, (int)first.pid,
-			 first.stat.start);
+	else if (!origin_first(flat->pid, flat->uid, buffer, &first))
+		snprintf(flat->name, sizeof(flat->name), "process %d at %" PRIu64, (int)first.pid, first.stat.start);
+}
+
+void gp_origin_read(struct gp_question *question)
+{
+	struct gp_origin *origin = (struct gp_origin *)question;
+	struct origin_flat flat = { .pid = origin->pid, .uid = origin->uid };
+
+	gp_aside_call(gp_question_blamed(question), origin_read, &flat, sizeof(flat));
+	memcpy(origin->name, flat.name, sizeof(origin->name));
 }
 
 void gp_origin_ask(struct gp_daemon *daemon, struct gp_owner *owner, const struct gp_origin *about,

@@ -56,7 +56,7 @@ struct gp_entries {
 
 struct gp_owner {
 	struct gp_owner *next;  /* owner.c: in its bucket */
-	uint64_t key;           /* owner.c */
+	uint64_t key;           /* the account's number */
 	uint32_t id;            /* of this account, never given again; 0: root, 1: shared by those without a place */
 	uid_t uid;              /* for the journal */
 	uint32_t references;    /* peers and clients */
@@ -84,17 +84,10 @@ struct gp_owner {
 	struct gp_noticed noticed[GP_NOTICE_COUNT]; /* notice.c */
 };
 
-/* The account a process belongs to, with one reference more. Never fails, never blocks on a directory server.
- * uid: as the kernel gave it with the connection. pidfd: of the same process; -1: its uid is all that counts.
- * ret_account, if not NULL: a number that only processes of the same account have, also where the account has found no
- * place. */
-struct gp_owner *gp_owner_get(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd, uint64_t *ret_account);
-uint64_t gp_owner_account(struct gp_daemon *daemon, uid_t uid, pid_t pid, int pidfd); /* that number alone */
-uint64_t gp_process_account(struct gp_daemon *daemon, uid_t uid,
-			    pid_t pid); /* by its number; UINT64_MAX: it has gone */
-/* Its outermost PID namespace below own; 0: none. A negative errno: not known. */
-int gp_owner_outermost_pids(pid_t pid, ino_t own, ino_t *ret_space);
-bool gp_owner_is_container(uint64_t account); /* of a container that root's engine made: its uids mean nothing here */
+/* The account of that number, with one reference more; uid: for the journal. Never fails. */
+struct gp_owner *gp_owner_of(struct gp_daemon *daemon, uint64_t account, uid_t uid);
+/* The same where nothing but the uid is known; uid 0: root's. */
+struct gp_owner *gp_owner_of_uid(struct gp_daemon *daemon, uid_t uid);
 struct gp_owner *gp_owner_hold(struct gp_owner *owner); /* one reference more */
 /* One less. Without any the account is kept for ten minutes, and for as long as gp_owner_keep() says. */
 void gp_owner_put(struct gp_owner *owner);
@@ -105,6 +98,5 @@ bool gp_owner_is_root(const struct gp_owner *owner);           /* uid 0, with a 
 bool gp_owner_may_take(const struct gp_owner *owner, uint32_t count, uint32_t kept, uint32_t used, uint32_t own);
 int gp_owner_init(struct gp_daemon *daemon);
 void gp_owner_fini(struct gp_daemon *daemon);
-extern const char *gp_owner_subuid_path, *gp_owner_passwd_path; /* a test has its own */
 
 #endif

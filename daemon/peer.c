@@ -114,7 +114,7 @@ void gp_peer_hang_up(struct gp_daemon *daemon, int fd, struct gp_owner *owner)
 		 * as that uid: a container may have any. */
 		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || !who.uid)
 			who.uid = (uid_t)-1;
-		owner = gp_owner_get(daemon, who.uid, who.pid, -1, NULL);
+		owner = gp_owner_of_uid(daemon, who.uid);
 		gp_close_elsewhere(fd, owner->id | PEER_UNKNOWN);
 		gp_owner_put(owner);
 	} else {
@@ -172,6 +172,7 @@ void gp_peer_bury(struct gp_daemon *daemon)
 		gp_owner_put(peer->owner);
 		gp_text_fini(&peer->backlog);
 		free(peer->groups);
+		gp_identity_fini(&peer->identity);
 		free(peer);
 	}
 }

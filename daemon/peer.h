@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "daemon/identity.h"
 #include "daemon/owner.h"
 #include "daemon/rights.h"
 #include "daemon/text.h"
@@ -13,6 +14,7 @@
 
 struct gp_daemon;
 struct gp_tree;
+struct gp_grant_question;
 
 /* Something epoll watches. */
 struct gp_source {
@@ -25,7 +27,15 @@ struct gp_source {
 enum gp_peer_kind { GP_PEER_NEW, GP_PEER_AGENT, GP_PEER_COMMAND };
 
 /* A command that is answered in parts, with decisions in between. */
-enum gp_job_kind { GP_JOB_NONE, GP_JOB_STATUS, GP_JOB_PAST, GP_JOB_SUMMARY, GP_JOB_ACCOUNT, GP_JOB_METRICS };
+enum gp_job_kind {
+	GP_JOB_NONE,
+	GP_JOB_STATUS,
+	GP_JOB_PAST,
+	GP_JOB_SUMMARY,
+	GP_JOB_ACCOUNT,
+	GP_JOB_METRICS,
+	GP_JOB_GRANT
+};
 struct gp_job {
 	enum gp_job_kind kind;
 	uint32_t cookie;
@@ -34,8 +44,9 @@ struct gp_job {
 	uint64_t cursor, end;        /* PAST; ACCOUNT: of those that ended */
 	uint64_t ended;              /* PAST: the next that ended */
 	uint64_t now_ns;
-	struct gp_tree *tree; /* SUMMARY */
-	struct gp_text text;  /* what is not sent yet */
+	struct gp_tree *tree;            /* SUMMARY */
+	struct gp_grant_question *grant; /* GRANT, and SET for a process without a client: it is looked for */
+	struct gp_text text;             /* what is not sent yet */
 };
 
 /* A connection. */
@@ -46,10 +57,9 @@ struct gp_peer {
 	pid_t pid;        /* in the daemon's namespace */
 	uint16_t version; /* spoken: the newest that both know */
 	uid_t uid;
-	uint32_t rights;        /* GP_RIGHT_…, when the connection was taken */
-	uint64_t account;       /* whose it is: gp_owner_account() */
-	struct gp_owner *owner; /* the user who answers for it: limits count for users */
-	gid_t *groups;          /* the process's own when it connected; the first is the primary one */
+	struct gp_process_identity identity; /* as it was when it connected */
+	struct gp_owner *owner;              /* the user who answers for it: limits count for users */
+	gid_t *groups;                       /* the process's own when it connected; the first is the primary one */
 	uint32_t group_count;
 	enum gp_peer_kind kind;
 	bool closed; /* in the graveyard */
@@ -58,7 +68,7 @@ struct gp_peer {
 	struct gp_stream *stream; /* of a command that reads events */
 	struct gp_text backlog;   /* answer packets that did not fit yet: length, bytes, length, bytes */
 	size_t backlog_sent;
-	bool wants_status; /* waits for the agents' counters, for a scan, or for a tree */
+	bool wants_status; /* waits for the agents' counters, a scan, a tree, or a process that is to get a grant */
 	struct gp_job job;
 	/* fair.c */
 	struct gp_peer *fair_next, *fair_prev;

@@ -22,7 +22,6 @@
 
 #define RIGHTS_ADMIN_BIT 21 /* CAP_SYS_ADMIN, CAP_SYS_NICE of linux/capability.h */
 #define RIGHTS_NICE_BIT  23
-#define RIGHTS_FILE_SIZE 16384u /* bytes of /proc/PID/status, which has two pages at most */
 
 static const char *rights_line(const char *text, const char *name)
 {
@@ -75,24 +74,24 @@ uint32_t gp_rights_parse(const char *status, uid_t uid)
 	return rights;
 }
 
-static bool rights_is_our_space(pid_t pid)
+/* Whether the process's user namespace has that inode number, which no other has. */
+static bool rights_is_in(pid_t pid, ino_t own)
 {
-	struct stat theirs, ours;
+	struct stat theirs;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
-	return !stat(path, &theirs) && !stat("/proc/self/ns/user", &ours) && theirs.st_ino == ours.st_ino &&
-	       theirs.st_dev == ours.st_dev;
+	return own && !stat(path, &theirs) && theirs.st_ino == own;
 }
 
-uint32_t gp_rights_read(uid_t uid, pid_t pid, int pidfd)
+uint32_t gp_rights_read(uid_t uid, pid_t pid, int pidfd, ino_t own)
 {
-	char status[RIGHTS_FILE_SIZE];
+	char status[GP_RIGHTS_TEXT];
 	uint32_t rights;
 
 	if (!gp_process_read(pid, "status", status, sizeof(status)))
 		return 0;
 	rights = gp_rights_parse(status, uid);
 	/* If the process has not ended, its pid meant the same process all the time. */
-	return rights && rights_is_our_space(pid) && gp_process_is_there(pidfd) ? rights : 0;
+	return rights && rights_is_in(pid, own) && gp_process_is_there(pidfd) ? rights : 0;
 }

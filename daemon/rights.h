@@ -10,8 +10,11 @@
 #define GP_RIGHT_NICE  1u /* CAP_SYS_NICE: above the ceilings */
 #define GP_RIGHT_ADMIN 2u /* CAP_SYS_ADMIN: pause, grants, other people's clients */
 
-/* The rights of the process behind pidfd, which had this uid when it connected. None if they cannot be read. */
-uint32_t gp_rights_read(uid_t uid, pid_t pid, int pidfd);
+#define GP_RIGHTS_TEXT 16384u /* bytes of /proc/PID/status, which has two pages at most */
+
+/* A helper's (identity.c): the rights of the process behind pidfd, which had this uid when it connected. own: the
+ * daemon's user namespace. None if they cannot be read. */
+uint32_t gp_rights_read(uid_t uid, pid_t pid, int pidfd, ino_t own);
 /* The same of a text as in /proc/PID/status, whatever its namespace. */
 uint32_t gp_rights_parse(const char *status, uid_t uid);
 

@@ -14,15 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "daemon/cgroup.h"
-#include "daemon/daemon.h"
-#include "daemon/owner.h"
+#include "daemon/identity.h"
 #include "daemon/process.h"
 #include "daemon/sandbox.h"
 #include "daemon/subuid.h"
 
 #define SANDBOX_SESSIONS "/user.slice/"
 #define SANDBOX_TRIES    2
-#define SANDBOX_STEPS    32 /* ancestors that are looked at, each for 30 us or so; chosen */
+#define SANDBOX_STEPS    32 /* ancestors that are looked at; chosen */
 #define SANDBOX_STATUS   4096u
 
 enum sandbox_says {
@@ -60,7 +59,7 @@ static bool sandbox_real_uid(pid_t pid, uid_t *ret_uid)
 	return true;
 }
 
-/* The user whose uid it is, or whose range it is in (as owner.c has it). */
+/* The user whose uid it is, or whose range it is in (as identity.c has it). */
 static uint64_t sandbox_user(struct gp_subuid *subuid, uid_t uid)
 {
 	const struct gp_subuid_range *range = subuid && uid >= GP_SUBUID_FIRST ? gp_subuid_find(subuid, uid) : NULL;
@@ -84,7 +83,7 @@ static enum sandbox_says sandbox_ask(struct sandbox_walk *walk, pid_t ancestor)
 	uid_t real;
 
 	if (!walk->outside) {
-		if (gp_owner_outermost_pids(ancestor, walk->process->own, &space))
+		if (gp_identity_outermost_pids(ancestor, walk->process->own, &space))
 			return SANDBOX_CHANGED;
 		if (space == walk->process->space)
 			return SANDBOX_NOTHING;
@@ -99,7 +98,7 @@ static enum sandbox_says sandbox_ask(struct sandbox_walk *walk, pid_t ancestor)
 
 /* One walk up from the process. What an ancestor says holds if it is still the parent of the one before afterwards:
  * then its number meant it all the while. */
-static enum sandbox_says sandbox_climb(struct gp_daemon *daemon, struct sandbox_walk *walk)
+static enum sandbox_says sandbox_climb(struct sandbox_walk *walk)
 {
 	struct gp_process_stat process, ancestor, again;
 	pid_t pid = walk->process->pid;
@@ -111,7 +110,6 @@ static enum sandbox_says sandbox_climb(struct gp_daemon *daemon, struct sandbox_
 
 		if (process.parent <= 0)
 			return walk->outside && pid == 1 ? SANDBOX_TOP : SANDBOX_HIDDEN;
-		gp_portion_use(daemon, 3 * GP_PORTION_PROC);
 		says = gp_process_stat(process.parent, &ancestor) ? SANDBOX_CHANGED : sandbox_ask(walk, process.parent);
 		if (gp_process_stat(pid, &again) || again.parent != process.parent || again.start != process.start)
 			return SANDBOX_CHANGED;
@@ -123,8 +121,7 @@ static enum sandbox_says sandbox_climb(struct gp_daemon *daemon, struct sandbox_
 	return SANDBOX_HIDDEN;
 }
 
-enum gp_sandbox gp_sandbox_find(struct gp_daemon *daemon, struct gp_subuid *subuid,
-				const struct gp_sandbox_process *process)
+enum gp_sandbox gp_sandbox_find(struct gp_subuid *subuid, const struct gp_sandbox_process *process)
 {
 	uint64_t user = sandbox_user(subuid, process->uid);
 	enum sandbox_says says = SANDBOX_CHANGED;
@@ -135,7 +132,7 @@ enum gp_sandbox gp_sandbox_find(struct gp_daemon *daemon, struct gp_subuid *subu
 		return GP_SANDBOX_USER;
 	/* Ancestors may end meanwhile: then the walk is made again. */
 	for (int i = 0; i < SANDBOX_TRIES && says == SANDBOX_CHANGED; i++)
-		says = sandbox_climb(daemon, &(struct sandbox_walk){ subuid, process, user, false });
+		says = sandbox_climb(&(struct sandbox_walk){ subuid, process, user, false });
 	/* If the process has not ended, its pid meant the same process all the time. */
 	if (says == SANDBOX_CHANGED || says == SANDBOX_HIDDEN || !gp_process_is_there(process->pidfd))
 		return GP_SANDBOX_UNKNOWN;

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct gp_daemon;
 struct gp_subuid;
 
 enum gp_sandbox {
@@ -23,9 +22,8 @@ struct gp_sandbox_process {
 	ino_t space, own;
 };
 
-/* Counts what it reads as work. subuid: NULL: there are no ranges. */
-enum gp_sandbox gp_sandbox_find(struct gp_daemon *daemon, struct gp_subuid *subuid,
-				const struct gp_sandbox_process *process);
+/* A helper's (identity.c). subuid: NULL: there are no ranges. */
+enum gp_sandbox gp_sandbox_find(struct gp_subuid *subuid, const struct gp_sandbox_process *process);
 /* Whether one of the paths, as of gp_cgroup_read(), is in a user's session. */
 bool gp_sandbox_is_session(const char *paths);
 

@@ -19,7 +19,8 @@ static bool share_is_same(const struct gp_wire_share *a, const struct gp_wire_sh
 static bool share_is_known(const struct gp_client *client, const struct gp_client *other,
 			   const struct gp_wire_share *share)
 {
-	return share->kind != GP_SHARE_PROCESS || (client->pid_space && client->pid_space == other->pid_space);
+	return share->kind != GP_SHARE_PROCESS ||
+	       (client->identity.pid_space && client->identity.pid_space == other->identity.pid_space);
 }
 
 static bool share_has(const struct gp_client *client, const struct gp_wire_share *share)

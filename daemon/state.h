@@ -41,6 +41,8 @@ struct gp_listen {
 	int fd, spare_fd, lock_fd;
 	struct gp_source source;
 	bool is_asked;                /* a connection waits to be accepted */
+	bool is_full;                 /* too many processes are to be identified: no connection is accepted */
+	uint32_t asked_count;         /* connections whose process is not identified yet */
 	bool no_rights;               /* the kernel refuses descriptors that peers send */
 	uint32_t new_count;           /* connections without a message yet */
 	struct gp_timer timer;        /* no connection is accepted until then; not set: all are */
@@ -103,9 +105,9 @@ struct gp_scan_state {
 
 /* question.c */
 struct gp_questions {
-	struct gp_worker *worker; /* NULL: no question was asked yet */
-	struct gp_lane *answered; /* those that the daemon has yet to take */
-	uint32_t open_count;
+	struct gp_worker *identities, *worker; /* NULL: no such question was asked yet */
+	struct gp_lane *answered;              /* those that the daemon has yet to take */
+	uint32_t open_count, identity_count;   /* identity_count: of those, about new connections */
 };
 
 /* fair.c */

@@ -242,8 +242,9 @@ static void status_client_begin(struct gp_daemon *daemon, const struct gp_client
 		       client->mates > 1  ? client->together :
 					    NULL);
 	gp_text_string(text, "tag", *client->terms.tag ? client->terms.tag : NULL);
-	snprintf(cgroup, sizeof(cgroup), "%.*s", client->cgroups ? (int)strcspn(client->cgroups, "\n") : 0,
-		 client->cgroups ? client->cgroups : "");
+	snprintf(cgroup, sizeof(cgroup), "%.*s",
+		 client->identity.cgroups ? (int)strcspn(client->identity.cgroups, "\n") : 0,
+		 client->identity.cgroups ? client->identity.cgroups : "");
 	gp_text_string(text, "cgroup", *cgroup ? cgroup : NULL);
 	gp_text_string(text, "mechanism", gp_mechanism_name(client->device.mechanism));
 	gp_text_string(text, "mechanism_why", client->mechanism_why);

@@ -16,6 +16,8 @@
 #define SUBUID_NAME 256u /* bytes of a name, with its end */
 #define SUBUID_LINE 4096u
 
+const char *gp_subuid_path = "/etc/subuid", *gp_subuid_passwd_path = "/etc/passwd";
+
 struct gp_subuid {
 	const char *paths[2]; /* subuid, passwd */
 	struct gp_subuid_stamp stamps[2];

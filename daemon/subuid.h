@@ -24,6 +24,8 @@ struct gp_subuid_range {
 uint32_t gp_subuid_parse(const char *subuid, size_t subuid_size, const char *passwd, size_t passwd_size,
 			 struct gp_subuid_range *ranges, uint32_t max);
 
+extern const char *gp_subuid_path, *gp_subuid_passwd_path; /* a test has its own */
+
 /* The two files as last read; read again when one of them has changed. */
 struct gp_subuid;
 struct gp_subuid *gp_subuid_create(const char *subuid_path, const char *passwd_path); /* NULL: no memory */

@@ -71,7 +71,7 @@ static void terms_expand(char *text, size_t size, const char *name)
 
 void gp_terms_find(const struct gp_daemon *daemon, const struct gp_client *client, struct gp_terms *ret_terms)
 {
-	const char *cgroups = client->cgroups ? client->cgroups : "";
+	const char *cgroups = client->identity.cgroups ? client->identity.cgroups : "";
 	char name[GP_WIRE_NAME_SIZE];
 
 	gp_terms_init(ret_terms);

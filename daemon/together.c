@@ -88,7 +88,7 @@ const struct gp_client *gp_together_client(const struct gp_daemon *daemon, uid_t
 		const struct gp_client *client = daemon->clients[i];
 
 		if (client && !client->dead && !client->is_unmanaged && client->uid == uid &&
-		    client->account == account && !strcmp(client->origin, origin))
+		    client->identity.account == account && !strcmp(client->origin, origin))
 			return client;
 	}
 	return NULL;

@@ -13,9 +13,10 @@ struct gp_tree {
 	struct tree_question *question; /* NULL: it is answered */
 };
 
-/* Asks for a peer about the clients that it may see. sees_drivers: also about what drivers list. NULL: no memory, or no
- * thread. Once it is answered the peer is served again (gp_fair_add()). */
-struct gp_tree *gp_tree_ask(struct gp_daemon *daemon, struct gp_peer *peer, pid_t pid, bool sees_drivers);
+/* Asks for a peer about the clients that it may see; if the process is the peer's user's, or the peer is root, also
+ * about what drivers list. NULL: no memory, or no thread. Once it is answered the peer is served again (gp_fair_add()).
+ */
+struct gp_tree *gp_tree_ask(struct gp_daemon *daemon, struct gp_peer *peer, pid_t pid);
 void gp_tree_drop(struct gp_tree *tree); /* the peer wants it no more; NULL: does nothing */
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "daemon/identify.h"
 #include "daemon/origin.h"
 #include "daemon/scan.h"
 #include "daemon/unmanaged.h"
@@ -22,8 +23,9 @@
 struct unmanaged_process {
 	pid_t pid;
 	uid_t uid;
-	uint64_t start;   /* as in struct gp_scan_process */
-	uint64_t account; /* gp_owner_account() */
+	uint64_t start;                      /* as in struct gp_scan_process */
+	bool is_known;                       /* the identity is */
+	struct gp_process_identity identity; /* pid_space and own_pid are not needed */
 	char name[GP_WIRE_NAME_SIZE];
 	char origin[GP_WIRE_NAME_SIZE]; /* together.c; empty: nothing says that it belongs to others */
 	bool is_rank;                   /* it belongs to a scheduled client's program; the journal says so */
@@ -87,8 +89,9 @@ static bool unmanaged_is_client(const struct gp_daemon *daemon, pid_t pid)
 static void unmanaged_rank(struct gp_daemon *daemon, struct unmanaged_process *process)
 {
 	const struct gp_client *peer =
-		process->queue_count ? gp_together_client(daemon, process->uid, process->account, process->origin) :
-				       NULL;
+		process->queue_count ?
+			gp_together_client(daemon, process->uid, process->identity.account, process->origin) :
+			NULL;
 
 	if (peer && !process->is_rank)
 		gp_log_user(
@@ -129,36 +132,57 @@ static bool unmanaged_is_here(const struct gp_daemon *daemon, const struct unman
 	return false;
 }
 
+static struct unmanaged_process *unmanaged_find(struct gp_daemon *daemon, pid_t pid, uint64_t start)
+{
+	struct gp_unmanaged_set *set = daemon->unmanaged;
+
+	for (uint32_t i = 0; set && i < set->count; i++)
+		if (set->processes[i].pid == pid && set->processes[i].start == start)
+			return &set->processes[i];
+	return NULL;
+}
+
 static void unmanaged_take_origin(struct gp_daemon *daemon, struct gp_question *asked)
 {
 	const struct gp_origin *found = (const struct gp_origin *)asked;
-	struct gp_unmanaged_set *set = daemon->unmanaged;
+	struct unmanaged_process *process = unmanaged_find(daemon, found->pid, found->about);
 
-	for (uint32_t i = 0; set && i < set->count; i++) {
-		struct unmanaged_process *process = &set->processes[i];
-
-		if (process->pid != found->pid || process->start != found->about)
-			continue;
-		memcpy(process->origin, found->name, sizeof(process->origin));
-		if (unmanaged_is_here(daemon, process) && unmanaged_is_certain(daemon, process))
-			unmanaged_rank(daemon, process);
-	}
+	if (!process)
+		return;
+	memcpy(process->origin, found->name, sizeof(process->origin));
+	if (unmanaged_is_here(daemon, process) && unmanaged_is_certain(daemon, process))
+		unmanaged_rank(daemon, process);
 }
 
-/* Finds the account, too, whose question it is: a container's process may have any uid, also root's, and would keep
- * that user's questions waiting. Until the answer comes the process belongs to no client's program. */
-static void unmanaged_ask_origin(struct gp_daemon *daemon, struct unmanaged_process *process)
+/* The account is known: it is that account's question to which program the process belongs. A container's process may
+ * have any uid, also root's, and would keep that user's questions waiting. */
+static void unmanaged_take_identity(struct gp_daemon *daemon, struct gp_question *asked)
 {
-	const struct gp_origin origin = { .pid = process->pid, .uid = process->uid, .about = process->start };
-	int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	struct gp_identify *found = (struct gp_identify *)asked;
+	struct unmanaged_process *process = unmanaged_find(daemon, found->pid, found->about);
+	const struct gp_origin origin = { .pid = found->pid, .uid = found->uid, .about = found->about };
 	struct gp_owner *owner;
 
-	if (pidfd < 0)
+	if (!process || process->is_known || found->result)
 		return;
-	owner = gp_owner_get(daemon, process->uid, process->pid, pidfd, &process->account);
-	close(pidfd);
+	process->identity = gp_identity_take(&found->identity);
+	process->is_known = true;
+	owner = gp_owner_of(daemon, process->identity.account, process->identity.uid);
 	gp_origin_ask(daemon, owner, &origin, unmanaged_take_origin);
 	gp_owner_put(owner);
+}
+
+/* Until the answer comes the process belongs to no client's program, and is not adopted. */
+static void unmanaged_identify(struct gp_daemon *daemon, const struct unmanaged_process *process)
+{
+	const struct gp_identify about = { .uid = process->uid,
+					   .pid = process->pid,
+					   .pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0),
+					   .fd = -1,
+					   .about = process->start };
+
+	if (about.pidfd >= 0 && !gp_identify_ask(daemon, &about, unmanaged_take_identity))
+		close(about.pidfd);
 }
 
 /* NULL: the table is full, or too many processes are new at once. */
@@ -166,21 +190,22 @@ static struct unmanaged_process *unmanaged_entry(struct gp_daemon *daemon, const
 						 uint32_t *new_count)
 {
 	struct gp_unmanaged_set *set = daemon->unmanaged;
+	struct unmanaged_process *process = unmanaged_find(daemon, found->pid, found->start);
 
-	for (uint32_t i = 0; i < set->count; i++)
-		if (set->processes[i].pid == found->pid && set->processes[i].start == found->start)
-			return &set->processes[i];
+	if (process)
+		return process;
 	if (set->count == GP_SCAN_PROCESS_MAX || *new_count == UNMANAGED_NEW_MAX)
 		return NULL;
 	++*new_count;
-	set->processes[set->count] = (struct unmanaged_process){ .pid = found->pid,
-								 .uid = found->uid,
-								 .start = found->start,
-								 .account = UINT64_MAX,
-								 .found_ns = gp_now_ns() };
-	memcpy(set->processes[set->count].name, found->name, sizeof(found->name));
-	unmanaged_ask_origin(daemon, &set->processes[set->count]);
-	return &set->processes[set->count++];
+	process = &set->processes[set->count++];
+	*process = (struct unmanaged_process){ .pid = found->pid,
+					       .uid = found->uid,
+					       .start = found->start,
+					       .identity = { .account = UINT64_MAX },
+					       .found_ns = gp_now_ns() };
+	memcpy(process->name, found->name, sizeof(found->name));
+	unmanaged_identify(daemon, process);
+	return process;
 }
 
 static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *driver,
@@ -196,8 +221,9 @@ static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *
 		gp_adopt_end(daemon, process->client);
 	if (!unmanaged_is_here(daemon, process) || !unmanaged_is_certain(daemon, process))
 		return;
-	if (!process->client && daemon->config.unmanaged == GP_UNMANAGED_PAUSE)
-		process->client = gp_adopt(daemon, driver, process->pid, process->uid, process->name);
+	if (!process->client && process->is_known && daemon->config.unmanaged == GP_UNMANAGED_PAUSE)
+		process->client =
+			gp_adopt(daemon, driver, process->pid, process->uid, process->name, &process->identity);
 	unmanaged_rank(daemon, process);
 }
 
@@ -223,6 +249,8 @@ static void unmanaged_forget(struct gp_daemon *daemon)
 		process->seen = false;
 		if (keep)
 			set->processes[kept++] = *process;
+		else
+			gp_identity_fini(&process->identity);
 	}
 	set->count = kept;
 }
@@ -339,7 +367,8 @@ void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, st
 	gp_text_open(text, "unmanaged", '[');
 	for (uint32_t i = 0; daemon->unmanaged && i < daemon->unmanaged->count; i++) {
 		const struct unmanaged_process *process = &daemon->unmanaged->processes[i];
-		bool hidden = peer && (peer->uid != process->uid || peer->account != process->account);
+		bool hidden =
+			peer && (peer->uid != process->uid || peer->identity.account != process->identity.account);
 
 		if (!process->queue_count)
 			continue;
@@ -371,9 +400,11 @@ void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, st
 
 void gp_unmanaged_fini(struct gp_daemon *daemon)
 {
-	for (uint32_t i = 0; daemon->unmanaged && i < daemon->unmanaged->count; i++)
+	for (uint32_t i = 0; daemon->unmanaged && i < daemon->unmanaged->count; i++) {
 		if (daemon->unmanaged->processes[i].client)
 			gp_client_remove(daemon, daemon->unmanaged->processes[i].client);
+		gp_identity_fini(&daemon->unmanaged->processes[i].identity);
+	}
 	if (daemon->unmanaged)
 		gp_scan_destroy(daemon->unmanaged->scan);
 	free(daemon->unmanaged);

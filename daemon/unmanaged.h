@@ -13,9 +13,9 @@ void gp_unmanaged_take(struct gp_daemon *daemon);                 /* what anothe
 bool gp_unmanaged_is_read(struct gp_daemon *daemon);              /* another thread looks now */
 void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text); /* NULL: all */
 void gp_unmanaged_fini(struct gp_daemon *daemon);
-/* adopt.c: an unmanaged process as a client without an agent. NULL: it cannot be one. */
+/* adopt.c: an unmanaged process as a client without an agent. It has a copy of the identity. NULL: it cannot be one. */
 struct gp_client *gp_adopt(struct gp_daemon *daemon, struct gp_driver_entry *driver, pid_t pid, uid_t uid,
-			   const char *name);
+			   const char *name, const struct gp_process_identity *identity);
 void gp_adopt_begin(struct gp_client *client); /* its queues follow, each with gp_adopt_queue() */
 void gp_adopt_queue(struct gp_daemon *daemon, struct gp_client *client, uint32_t queue_id, uint32_t gpu_id,
 		    bool compute);

@@ -77,7 +77,7 @@ static void user_read_locals(struct gp_users *users)
 	struct passwd entry, *found = NULL;
 	char line[USER_LINE];
 	uint32_t room = 0;
-	FILE *stream = fopen(gp_owner_passwd_path, "re");
+	FILE *stream = fopen(gp_subuid_passwd_path, "re");
 
 	users->local_count = 0;
 	while (stream && users->local_count < USER_LOCAL && !fgetpwent_r(stream, &entry, line, sizeof(line), &found)) {
@@ -104,7 +104,7 @@ static bool user_is_local(struct gp_users *users, uid_t uid, char *name, size_t 
 {
 	uint32_t low = 0, high;
 
-	if (gp_subuid_has_changed(gp_owner_passwd_path, &users->stamp))
+	if (gp_subuid_has_changed(gp_subuid_passwd_path, &users->stamp))
 		user_read_locals(users);
 	for (high = users->local_count; low < high;) {
 		uint32_t middle = low + (high - low) / 2;

@@ -91,7 +91,8 @@ static void test_ceilings(void **state)
 	const struct gp_config *have = &world.daemon.config;
 
 	(void)state;
-	assert_int_equal(gp_access_ceiling(have, &(struct gp_peer){ .rights = GP_RIGHT_NICE }), GP_PRIORITY_MAX);
+	assert_int_equal(gp_access_ceiling(have, &(struct gp_peer){ .identity.rights = GP_RIGHT_NICE }),
+			 GP_PRIORITY_MAX);
 	assert_int_equal(gp_access_ceiling(have, &(struct gp_peer){ .uid = 0 }), 40);
 	assert_int_equal(gp_access_ceiling(have, &(struct gp_peer){ .uid = HIGH_UID }), 60);
 	assert_int_equal(gp_access_ceiling(have, &(struct gp_peer){ .uid = PLAIN_UID }), 40);
@@ -150,7 +151,8 @@ static void test_see_all_group(void **state)
 	assert_true(gp_access_sees_all(&world.daemon, &member));
 	assert_false(gp_access_sees_all(&world.daemon, &stranger));
 	assert_false(gp_access_sees_all(&world.daemon, &(struct gp_peer){ .uid = 0 }));
-	assert_true(gp_access_sees_all(&world.daemon, &(struct gp_peer){ .uid = 1, .rights = GP_RIGHT_ADMIN }));
+	assert_true(
+		gp_access_sees_all(&world.daemon, &(struct gp_peer){ .uid = 1, .identity.rights = GP_RIGHT_ADMIN }));
 }
 
 /* What a HELLO wants, and what a queue of the process wants of its own, are cut to what its user may. */

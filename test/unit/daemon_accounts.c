@@ -122,7 +122,8 @@ static void test_preempted(void **state)
 /* Who may not see a client while it is there does not see what it got. */
 static void test_seen(void **state)
 {
-	struct gp_peer other = { .uid = SOMEONE, .account = SOMEONE }, root = { .rights = GP_RIGHT_ADMIN };
+	struct gp_peer other = { .uid = SOMEONE, .identity.account = SOMEONE },
+		       root = { .identity.rights = GP_RIGHT_ADMIN };
 	struct gp_job own = { .kind = GP_JOB_ACCOUNT }, all = { .kind = GP_JOB_ACCOUNT };
 	struct agent mine, his, lives;
 
@@ -154,9 +155,9 @@ static void test_seen(void **state)
 
 static void end_one(uint64_t account, const char *tag)
 {
-	struct gp_client client = { .account = account, .uid = (uid_t)account, .had_queues = true };
+	struct gp_client client = { .identity.account = account, .uid = (uid_t)account, .had_queues = true };
 
-	client.owner = gp_owner_get(&world.daemon, (uid_t)account, 0, -1, NULL);
+	client.owner = gp_owner_of_uid(&world.daemon, (uid_t)account);
 	snprintf(client.terms.tag, sizeof(client.terms.tag), "%s", tag);
 	client.spent.compute_ns = 1;
 	gp_account_end(&world.daemon, &client);

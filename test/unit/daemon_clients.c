@@ -295,7 +295,7 @@ static void test_version_1(void **state)
 /* The same name from two users is two gangs. */
 static void test_gangs_of_two_users(void **state)
 {
-	struct gp_owner *root = gp_owner_get(&world.daemon, 0, 0, -1, NULL);
+	struct gp_owner *root = gp_owner_of_uid(&world.daemon, 0);
 	uint32_t first = gp_gang_name_get(&world.daemon, root, 1000, "ring");
 
 	(void)state;

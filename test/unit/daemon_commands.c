@@ -265,7 +265,8 @@ static void test_ceiling(void **state)
 	struct gp_client *client = world_queue(&world, &agent, 0)->client;
 
 	(void)state;
-	assert_int_equal(gp_access_ceiling(&world.daemon.config, &(struct gp_peer){ .rights = GP_RIGHT_NICE }), 99);
+	assert_int_equal(gp_access_ceiling(&world.daemon.config, &(struct gp_peer){ .identity.rights = GP_RIGHT_NICE }),
+			 99);
 	assert_int_equal(gp_access_ceiling(&world.daemon.config, &(struct gp_peer){ .uid = 12345 }), 60);
 	assert_int_equal(gp_access_ceiling(&world.daemon.config, &(struct gp_peer){ .uid = 54321 }), 40);
 	client->ceiling = 40;
@@ -312,7 +313,7 @@ static void test_raise(void **state)
 	assert_int_equal(queue->attr.weight, 7);
 	assert_int_equal(queue->attr.protect, GP_PROTECT_THROUGHPUT);
 	client->peer->uid = client->uid = 54321;
-	client->peer->rights = 0;
+	client->peer->identity.rights = 0;
 	set.attr = (struct gp_wire_attr){ .valid = GP_ATTR_PROTECT, .protect = GP_PROTECT_LATENCY };
 	world_send(agent.fd, &set, sizeof(set));
 	world_step(&world);
@@ -342,7 +343,7 @@ static void test_reload(void **state)
 	world.daemon.start.settings = settings;
 	world.daemon.start.setting_count = 2;
 	client->peer->uid = 54321;
-	client->peer->rights = 0;
+	client->peer->identity.rights = 0;
 	client->ceiling = 40;
 	set.attr = (struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = 90 };
 	expect(&set, 0, "\"priority\":90,\"ceiling\":90");
@@ -503,13 +504,13 @@ static void write_users(const char *path, const char *lines)
  */
 static void test_many_users(void **state)
 {
-	const char *before = gp_owner_passwd_path;
+	const char *before = gp_subuid_passwd_path;
 	char path[128], text[64];
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/passwd", world.folder);
 	write_users(path, "..."); /* each byte is a line of this test's */
-	gp_owner_passwd_path = path;
+	gp_subuid_passwd_path = path;
 	gp_user_ask = ask_nobody;
 	lines_read = 0;
 	for (uint32_t i = 0; i < 3 * 1000; i++)
@@ -521,7 +522,7 @@ static void test_many_users(void **state)
 	write_users(path, "....");
 	assert_string_equal(gp_user_name(&world.daemon, 7004, text, sizeof(text)), "bob");
 	assert_in_range(lines_read, 1, 4 + 5);
-	gp_owner_passwd_path = before;
+	gp_subuid_passwd_path = before;
 	unlink(path);
 }
 

@@ -45,7 +45,7 @@ static int begin(void **state)
 	stream = fopen(subuid_path, "we");
 	if (!stream || fprintf(stream, "%u:100000:65536\n", USER) < 0 || fclose(stream))
 		return -1;
-	gp_owner_subuid_path = subuid_path;
+	gp_subuid_path = subuid_path;
 	world_begin(&world, "[ceiling]\ndefault = 40\nuser.12345 = 60\nuser.12347 = 20\ngroup.22345 = 80\n");
 	return chmod(world.folder, 0755);
 }
@@ -373,8 +373,8 @@ static void test_sandboxes(void **state)
 	while (world.daemon.peer_count < 5)
 		world_wait(&world, 1);
 	for (const struct gp_peer *peer = world.daemon.peers; peer; peer = peer->next) {
-		users += peer->account == USER;
-		containers += gp_owner_is_container(peer->account);
+		users += peer->identity.account == USER;
+		containers += gp_identity_is_container(peer->identity.account);
 	}
 	end_staying(children, 5);
 	assert_int_equal(users, 3);
@@ -388,7 +388,7 @@ static uint64_t account_of(const struct shape *shape)
 
 	while (!world.daemon.peer_count)
 		world_wait(&world, 1);
-	account = world.daemon.peers->account;
+	account = world.daemon.peers->identity.account;
 	end_staying(&child, 1);
 	return account;
 }
@@ -403,10 +403,10 @@ static void test_subuid(void **state)
 	if (getuid())
 		skip();
 	assert_int_equal(account_of(&ours), USER);
-	assert_true(gp_owner_is_container(account_of(&other)));
+	assert_true(gp_identity_is_container(account_of(&other)));
 }
 
-/* All processes with very many ancestors are one account: in their namespaces, too. The daemon counts the work. */
+/* All processes with very many ancestors are one account: in their namespaces, too. It is no work of the thread that decides. */
 static void test_deep(void **state)
 {
 	struct shape deep = sandbox, other = same;
@@ -420,9 +420,8 @@ static void test_deep(void **state)
 	world.daemon.counters.away_work_max = 0;
 	account = account_of(&deep);
 	assert_int_equal(account_of(&other), account);
-	assert_true(gp_owner_is_container(account));
-	assert_true(world.daemon.counters.away_work_max >= 32 * GP_PORTION_PROC);
-	assert_true(world.daemon.counters.away_work_max <= 200 * GP_PORTION_PROC);
+	assert_true(gp_identity_is_container(account));
+	assert_true(world.daemon.counters.away_work_max <= 8 * GP_PORTION_PROC);
 	assert_int_not_equal(account_of(&same), account);
 }
 
@@ -433,9 +432,9 @@ static void test_not_known(void **state)
 	struct rlimit limit, none;
 	struct stat st;
 	ino_t space = 7;
-	uint64_t account;
+	struct gp_process_identity identity;
 	pid_t child;
-	int r;
+	int r, known;
 
 	(void)state;
 	if (getuid())
@@ -444,18 +443,20 @@ static void test_not_known(void **state)
 	while (!world.daemon.peer_count)
 		world_wait(&world, 1);
 	assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
-	assert_int_equal(gp_owner_outermost_pids(INT32_MAX, st.st_ino, &space), -ENOENT);
+	assert_int_equal(gp_identity_outermost_pids(INT32_MAX, st.st_ino, &space), -ENOENT);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = (struct rlimit){ 0, limit.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	r = gp_owner_outermost_pids(getpid(), st.st_ino, &space);
-	account = gp_owner_account(&world.daemon, USER, world.daemon.peers->pid, world.daemon.peers->pidfd);
+	r = gp_identity_outermost_pids(getpid(), st.st_ino, &space);
+	known = gp_identity_read(USER, world.daemon.peers->pid, world.daemon.peers->pidfd, 0, &identity);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	end_staying(&child, 1);
 	assert_int_equal(r, -EMFILE);
 	assert_int_equal(space, 7);
-	assert_true(gp_owner_is_container(account));
-	assert_int_equal(gp_owner_outermost_pids(getpid(), st.st_ino, &space), 0);
+	assert_int_equal(known, 0);
+	gp_identity_fini(&identity);
+	assert_true(gp_identity_is_container(identity.account));
+	assert_int_equal(gp_identity_outermost_pids(getpid(), st.st_ino, &space), 0);
 	assert_int_equal(space, 0);
 }
 
@@ -512,7 +513,7 @@ static void test_account(void **state)
 	for (peer = world.daemon.peers; peer; peer = peer->next) {
 		assert_false(gp_owner_is_root(peer->owner));
 		assert_int_equal(peer->uid, 0);
-		assert_true(gp_owner_is_container(peer->account));
+		assert_true(gp_identity_is_container(peer->identity.account));
 	}
 	assert_ptr_not_equal(world.daemon.peers->owner, world.daemon.peers->next->owner);
 	end_staying(children, 2);
@@ -547,7 +548,7 @@ static void test_rootless(void **state)
 			world_wait(&world, 1);
 		if (!world.daemon.peer_count)
 			skip(); /* users may make none here */
-		assert_int_equal(world.daemon.peers->account, USER);
+		assert_int_equal(world.daemon.peers->identity.account, USER);
 		child = -1;
 		end_staying(&child, 1);
 	}

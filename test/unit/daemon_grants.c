@@ -555,34 +555,6 @@ static void test_refused(void **state)
 	assert_non_null(strstr(text, "\"cgroup\":\"/a/1023\""));
 }
 
-/* What a process starts has its grant; a process that is not below it does not. */
-static void test_descendants(void **state)
-{
-	struct gp_terms terms;
-	pid_t child;
-
-	(void)state;
-	if (getuid())
-		skip();
-	add("", getpid(), 33);
-	child = sleeper();
-	gp_grant_of_process(&world.daemon, child, &terms);
-	assert_true(terms.attr.valid & GP_ATTR_PRIORITY);
-	assert_int_equal(terms.attr.priority, 33);
-	gp_grant_of_process(&world.daemon, getppid(), &terms);
-	assert_int_equal(terms.attr.valid, 0);
-	/* What is set is set for one. */
-	assert_int_equal(gp_grant_keep_set(&world.daemon, getpid(),
-					   &(struct gp_wire_attr){ .valid = GP_ATTR_PRIORITY, .priority = 1 }),
-			 0);
-	gp_grant_of_process(&world.daemon, getpid(), &terms);
-	assert_int_equal(terms.forced.valid, GP_ATTR_PRIORITY);
-	gp_grant_of_process(&world.daemon, child, &terms);
-	assert_int_equal(terms.forced.valid, 0);
-	assert_int_equal(terms.attr.priority, 33);
-	end_process(child);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -596,7 +568,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hierarchies, begin, end),
 		cmocka_unit_test_setup_teardown(test_hostile_file, begin, end),
 		cmocka_unit_test_setup_teardown(test_refused, begin, end),
-		cmocka_unit_test_setup_teardown(test_descendants, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

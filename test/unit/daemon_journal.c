@@ -19,7 +19,7 @@ static struct world world;
 
 static uint32_t lines(uid_t uid, uint32_t count, uint64_t now_ns, uint64_t *ret_left_out)
 {
-	struct gp_owner *owner = gp_owner_get(&world.daemon, uid, 0, -1, NULL);
+	struct gp_owner *owner = gp_owner_of_uid(&world.daemon, uid);
 	uint32_t written = 0;
 	uint64_t left_out;
 
@@ -195,7 +195,7 @@ static void test_flood(void **state)
 static int begin(void **state)
 {
 	(void)state;
-	gp_owner_subuid_path = "/nonexistent/subuid";
+	gp_subuid_path = "/nonexistent/subuid";
 	world_begin(&world, NULL);
 	return 0;
 }
@@ -209,7 +209,7 @@ static int begin_range(void **state)
 	assert_true(fd >= 0);
 	assert_true(dprintf(fd, "%u:100000:65536\n", SOMEONE) > 0);
 	close(fd);
-	gp_owner_subuid_path = path;
+	gp_subuid_path = path;
 	world_begin(&world, NULL);
 	return 0;
 }
@@ -217,7 +217,7 @@ static int begin_range(void **state)
 static int end_range(void **state)
 {
 	(void)state;
-	unlink(gp_owner_subuid_path);
+	unlink(gp_subuid_path);
 	world_end(&world);
 	return 0;
 }

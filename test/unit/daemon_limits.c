@@ -94,7 +94,7 @@ static uint32_t take_places(uid_t first_uid, uint32_t uid_count, struct gp_clien
 	uint32_t count = 0;
 
 	for (uid_t uid = first_uid; uid < first_uid + uid_count; uid++) {
-		struct gp_owner *owner = gp_owner_get(&world.daemon, uid, 0, -1, NULL);
+		struct gp_owner *owner = gp_owner_of_uid(&world.daemon, uid);
 
 		while (!gp_client_create(&world.daemon, owner, &clients[count]))
 			count++;
@@ -132,19 +132,19 @@ static int begin_range(void **state)
 	assert_true(fd >= 0);
 	assert_true(dprintf(fd, "%u:100000:65536\n", GREEDY_UID) > 0);
 	close(fd);
-	gp_owner_subuid_path = path;
+	gp_subuid_path = path;
 	return begin(state);
 }
 
 static int end_range(void **state)
 {
-	unlink(gp_owner_subuid_path);
+	unlink(gp_subuid_path);
 	return end(state);
 }
 
 static uint32_t gang_of(uid_t uid, const char *name)
 {
-	struct gp_owner *owner = gp_owner_get(&world.daemon, uid, 0, -1, NULL);
+	struct gp_owner *owner = gp_owner_of_uid(&world.daemon, uid);
 	uint32_t gang = gp_gang_name_get(&world.daemon, owner, uid, name);
 
 	gp_owner_put(owner);
@@ -281,7 +281,8 @@ static void test_asking_all_the_time(void **state)
 /* Why a queue waited is told to its user; for whom, only to those who see everybody. */
 static void test_whom_it_waited_for(void **state)
 {
-	struct gp_peer other_user = { .uid = OTHER_UID, .account = OTHER_UID }, root = { .rights = GP_RIGHT_ADMIN };
+	struct gp_peer other_user = { .uid = OTHER_UID, .identity.account = OTHER_UID },
+		       root = { .identity.rights = GP_RIGHT_ADMIN };
 	struct gp_text own = { 0 }, all = { 0 };
 	struct gp_job own_job = { .end = UINT64_MAX }, all_job = { .end = UINT64_MAX };
 	struct agent urgent;

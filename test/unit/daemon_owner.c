@@ -38,8 +38,8 @@ static int begin(void **state)
 				"far:600000:10\nroot:700000:10\n");
 	write_file(passwd_path,
 		   "root:x:0:0:root:/root:/bin/sh\nann:x:4001:4001::/home/ann:/bin/sh\nben:x:4002:4002::/:/\n");
-	gp_owner_subuid_path = subuid_path;
-	gp_owner_passwd_path = passwd_path;
+	gp_subuid_path = subuid_path;
+	gp_subuid_passwd_path = passwd_path;
 	world_begin(&world, NULL);
 	return 0;
 }
@@ -56,7 +56,7 @@ static int end(void **state)
 /* Which account a uid is in, without a process. */
 static uint32_t account(uid_t uid)
 {
-	struct gp_owner *owner = gp_owner_get(&world.daemon, uid, 0, -1, NULL);
+	struct gp_owner *owner = gp_owner_of_uid(&world.daemon, uid);
 	uint32_t id = owner->id;
 
 	gp_owner_put(owner);
@@ -197,6 +197,15 @@ static pid_t in_namespace(uid_t maker, uid_t uid)
 	return -1;
 }
 
+static struct gp_owner *owner_of(uid_t uid, pid_t pid, int pidfd)
+{
+	struct gp_process_identity identity;
+
+	assert_int_equal(gp_identity_read(uid, pid, pidfd, 0, &identity), 0);
+	gp_identity_fini(&identity);
+	return gp_owner_of(&world.daemon, identity.account, identity.uid);
+}
+
 static uint32_t account_of(pid_t child, uid_t uid)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
@@ -204,7 +213,7 @@ static uint32_t account_of(pid_t child, uid_t uid)
 	uint32_t id;
 
 	assert_true(pidfd >= 0);
-	owner = gp_owner_get(&world.daemon, uid, child, pidfd, NULL);
+	owner = owner_of(uid, child, pidfd);
 	id = owner->id;
 	gp_owner_put(owner);
 	close(pidfd);
@@ -224,7 +233,7 @@ static uint32_t account_of_gone(pid_t child, uid_t uid)
 	pidfd = (int)syscall(SYS_pidfd_open, gone, 0);
 	assert_true(pidfd >= 0);
 	assert_int_equal(waitpid(gone, NULL, 0), gone);
-	owner = gp_owner_get(&world.daemon, uid, child, pidfd, NULL);
+	owner = owner_of(uid, child, pidfd);
 	id = owner->id;
 	gp_owner_put(owner);
 	close(pidfd);
@@ -275,7 +284,7 @@ static void later(uint32_t minutes)
 static void test_remembered(void **state)
 {
 	uint32_t first = account(SOMEONE), debtor = account(SOMEONE + 1);
-	struct gp_owner *owner = gp_owner_get(&world.daemon, SOMEONE + 1, 0, -1, NULL);
+	struct gp_owner *owner = gp_owner_of_uid(&world.daemon, SOMEONE + 1);
 
 	(void)state;
 	gp_owner_keep(owner, gp_now_ns() + 30ull * MINUTE * 1000000);
@@ -309,8 +318,7 @@ static void test_crowd(void **state)
 /* Users one after the other who take all they can: each finds something, and root finds what is kept for it. */
 static void test_shares(void **state)
 {
-	struct gp_owner *user = gp_owner_get(&world.daemon, SOMEONE, 0, -1, NULL),
-			*root = gp_owner_get(&world.daemon, 0, 0, -1, NULL);
+	struct gp_owner *user = gp_owner_of_uid(&world.daemon, SOMEONE), *root = gp_owner_of_uid(&world.daemon, 0);
 	uint32_t used = 0, own, last = 4096;
 
 	(void)state;

@@ -224,10 +224,10 @@ static void give_newest_peer(uid_t uid)
 
 	peer->owner->peer_count--;
 	gp_owner_put(peer->owner);
-	peer->owner = gp_owner_get(&world.daemon, uid, 0, -1, NULL);
+	peer->owner = gp_owner_of_uid(&world.daemon, uid);
 	peer->owner->peer_count++;
 	peer->uid = uid;
-	peer->rights = uid ? 0 : GP_RIGHT_NICE | GP_RIGHT_ADMIN;
+	peer->identity.rights = uid ? 0 : GP_RIGHT_NICE | GP_RIGHT_ADMIN;
 }
 
 /* A client of the user comes and goes, with a queue; or without one, having sealed its page so that the daemon cannot

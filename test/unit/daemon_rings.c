@@ -184,7 +184,7 @@ static void test_reading_before_a_plan(void **state)
 /* Honest ringing is free: a thousand rings at once, two thousand a second. Rings beyond that are charged in full. */
 static void test_cheap_rings(void **state)
 {
-	struct gp_owner *user = gp_owner_get(&world.daemon, GREEDY_UID, 0, -1, NULL);
+	struct gp_owner *user = gp_owner_of_uid(&world.daemon, GREEDY_UID);
 	uint64_t now_ns = gp_now_ns();
 
 	(void)state;
@@ -203,7 +203,7 @@ static void test_cheap_rings(void **state)
 /* What takes long is charged as long as it took; but the machine may have stood still. */
 static void test_dear_rings(void **state)
 {
-	struct gp_owner *user = gp_owner_get(&world.daemon, GREEDY_UID, 0, -1, NULL);
+	struct gp_owner *user = gp_owner_of_uid(&world.daemon, GREEDY_UID);
 
 	(void)state;
 	agent_connect(&world, &greedy, 0);

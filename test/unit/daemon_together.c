@@ -35,7 +35,8 @@ static pid_t spawn(const char *const command[], const char *const environment[])
 
 static struct gp_origin look(pid_t pid)
 {
-	struct gp_origin origin = { .uid = getuid(), .pid = pid };
+	struct gp_owner owner = { 0 };
+	struct gp_origin origin = { .question.owner = &owner, .uid = getuid(), .pid = pid };
 
 	gp_origin_read(&origin.question);
 	return origin;
@@ -163,7 +164,7 @@ static void say(struct gp_daemon *daemon, struct gp_client *client, uint32_t kin
 /* A process without an agent is a rank of scheduled ones of its own account alone. */
 static void test_an_unknown_rank_has_a_peer(void **state)
 {
-	struct gp_client client = { .uid = 1000, .account = 7, .origin = "torch job a:1" },
+	struct gp_client client = { .uid = 1000, .identity.account = 7, .origin = "torch job a:1" },
 			 *table[2] = { NULL, &client };
 	struct gp_daemon daemon = { .config.auto_gang = true, .clients = table, .client_top = 2 };
 
@@ -351,7 +352,7 @@ static void test_who_shares_belongs_together(void **state)
 		all[i] = (struct gp_client){ .uid = 1000,
 					     .owner = &ours,
 					     .mates = 1,
-					     .pid_space = 7,
+					     .identity.pid_space = 7,
 					     .attr = { .priority = 20 },
 					     .device = { .pid = 100 + (pid_t)i } };
 		snprintf(all[i].origin, sizeof(all[i].origin), "process %u at 1", i);
@@ -362,7 +363,7 @@ static void test_who_shares_belongs_together(void **state)
 	memcpy(all[1].together, all[0].origin, sizeof(all[1].together));
 	all[4].owner = &theirs;
 	all[4].uid = 1001;
-	all[5].pid_space = 8;
+	all[5].identity.pid_space = 8;
 	for (i = 0; i < 7; i++)
 		gp_together_update(&daemon, &all[i]);
 	assert_int_equal(all[0].mates, 2);

@@ -281,11 +281,14 @@ static void test_left(void **state)
 static void test_a_containers_question(void **state)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
-	uint64_t account;
-	struct gp_owner *owner = gp_owner_get(&world.daemon, getuid(), child, pidfd, &account);
+	struct gp_process_identity identity;
+	struct gp_owner *owner;
 
 	(void)state;
-	assert_true(gp_owner_is_container(account));
+	assert_int_equal(gp_identity_read(getuid(), child, pidfd, 0, &identity), 0);
+	gp_identity_fini(&identity);
+	assert_true(gp_identity_is_container(identity.account));
+	owner = gp_owner_of(&world.daemon, identity.account, identity.uid);
 	while (world.daemon.questions.open_count)
 		world_wait(&world, 1);
 	assert_int_not_equal(owner->spent_ns, 0);

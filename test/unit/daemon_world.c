@@ -29,6 +29,11 @@ uint64_t gp_now_ns(void)
 	return __atomic_add_fetch(&world_ns, world_tick_ns, __ATOMIC_RELAXED);
 }
 
+uint64_t gp_used_ns(void)
+{
+	return 0;
+}
+
 static void world_pass(uint64_t ns)
 {
 	__atomic_fetch_add(&world_ns, ns, __ATOMIC_RELAXED);
@@ -92,8 +97,12 @@ void world_step(struct world *world)
 	world_pass(WORLD_STEP_NS);
 	for (int i = 0; i < WORLD_ROUNDS; i++) {
 		gp_daemon_step(&world->daemon, 0);
-		if (poll(&end, 1, 0) <= 0 && !gp_daemon_has_work(&world->daemon))
+		if (world->daemon.questions.identity_count) { /* a thread finds out which process has connected */
+			usleep(20);
+			i--;
+		} else if (poll(&end, 1, 0) <= 0 && !gp_daemon_has_work(&world->daemon)) {
 			break;
+		}
 	}
 	assert_null(gp_sched_check(world->daemon.sched));
 }
@@ -463,11 +472,11 @@ static void world_give_queues(struct gp_owner *from, struct gp_owner *to, const 
 
 void world_give(struct world *world, struct gp_client *client, uid_t uid)
 {
-	struct gp_owner *from = client->owner, *to = gp_owner_get(&world->daemon, uid, 0, -1, NULL);
+	struct gp_owner *from = client->owner, *to = gp_owner_of_uid(&world->daemon, uid);
 
 	client->uid = client->device.uid = client->peer->uid = uid;
-	client->account = client->peer->account = uid;
-	client->peer->rights = uid ? 0 : GP_RIGHT_NICE | GP_RIGHT_ADMIN;
+	client->identity.account = client->peer->identity.account = uid;
+	client->peer->identity.rights = uid ? 0 : GP_RIGHT_NICE | GP_RIGHT_ADMIN;
 	client->device.owner = to->id;
 	world_give_queues(from, to, client);
 	from->client_count--;
