@@ -451,14 +451,15 @@ void gp_age_opened(struct gp_sched *sched, const struct gp_queue *q)
 	device->aged_until_ns = sched->now_ns + device->param.age_turn_ns;
 }
 
-/* The queue left the order of an aged turn unanswered, so it goes to the end of its user's list. Else it would take
- * each of the user's aged turns, none would count as one, and the user's other queues would wait for ever. */
+/* The queue left the order of an aged turn unanswered. It goes to the end of its user's list, and no other yields to
+ * its next turn if this one is not judged. Else none of its turns would count, and others would wait for ever. */
 void gp_age_late(struct gp_sched *sched, uint32_t queue)
 {
-	const struct gp_queue *q = &sched->queues[queue];
+	struct gp_queue *q = &sched->queues[queue];
 
 	if (!q->age_waits || q->gate != GP_GATE_OPENING || q->order_why != GP_WHY_AGED)
 		return;
+	q->in_vain = false;
 	age_wait(sched, queue, false);
 	age_wait(sched, queue, true);
 	age_refresh(sched, gp_share_of(sched, q));

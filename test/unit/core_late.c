@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is late: a driver with a lease. */
+/* Who is late: a driver with a lease, a client with the answers to its aged turns. */
 #include <errno.h>
 #include "test/unit/core_world.h"
 
@@ -93,11 +93,59 @@ static void lease_lost_of_a_closed_gate(void **state)
 	world_free(p.w);
 }
 
+/* A client completes nothing in its first aged turn, and answers the orders of all others after these are over. None of
+ * them can be judged, so it does not back off. Another client yields to it once, and to no turn that follows. When the
+ * client answers promptly again it has turns to itself as before. */
+static void nobody_yields_to_a_late_client_for_ever(void **state)
+{
+	struct pair p = pair_new((struct world_setup){
+		.attr = { .unit = GP_UNIT_PROCESS, .ack_timeout_ns = 40 * MS },
+		.param = { .age_window_ns = 50 * MS, .age_turn_ns = 5 * MS, .overhead_permille = 1000 } });
+	const struct gp_plan *plan = &p.w->devices[p.device].plan;
+	uint32_t i, k, yields = 0, turns = 0;
+	struct world *w = p.w;
+	struct gp_plan unanswered;
+	uint64_t late_ns = 0;
+
+	(void)state;
+	world_write(w, p.high, 1u << 30);
+	world_settle(w);
+	w->ack = WORLD_ACK_BY_HAND;
+	for (i = 0; i < 1000; i++) {
+		world_run(w, 1 * MS);
+		if (late_ns && w->now_ns >= late_ns) {
+			world_ack_order(w, &unanswered, &unanswered.open[0], true);
+			late_ns = 0;
+		}
+		if (!w->devices[p.device].in_flight)
+			continue;
+		for (k = 0; k < plan->close_count; k++)
+			yields += plan->close[k].why == GP_WHY_YIELD;
+		if (!plan->open_count || plan->open[0].queue.index != w->queues[p.low].id.index || !turns++) {
+			world_ack(w, p.device);
+			continue;
+		}
+		for (k = 0; k < plan->close_count; k++)
+			world_ack_order(w, plan, &plan->close[k], false);
+		unanswered = *plan;
+		late_ns = w->now_ns + 30 * MS;
+		w->devices[p.device].in_flight = false;
+	}
+	assert_true(turns >= 5);
+	assert_int_equal(yields, 1);
+	w->ack = WORLD_ACK_DELAYED;
+	for (i = 0; i < 300 && !(world_is_open(w, p.low) && !world_is_open(w, p.high)); i++)
+		world_run(w, 1 * MS);
+	assert_true(world_is_open(w, p.low) && !world_is_open(w, p.high));
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lease_lost_in_each_close_is_no_failure),
 		cmocka_unit_test(lease_lost_of_a_closed_gate),
+		cmocka_unit_test(nobody_yields_to_a_late_client_for_ever),
 	};
 
 	return cmocka_run_group_tests_name("core_late", tests, NULL, NULL);
