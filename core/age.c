@@ -249,7 +249,7 @@ static void age_ordered(struct gp_sched *sched, struct gp_device *device)
 }
 
 /* Self-switching: an aged batch client has the turn alone, because two short slices open at once only switch. The
- * holder loses the turn when the budget can pay for the aged turn, not before. */
+ * holder loses the turn when the budget can pay for the aged turn and a gate can open, not before. */
 static void age_take_turn(struct gp_sched *sched, struct gp_device *device)
 {
 	uint32_t i, seat = device->aged_seat;
@@ -257,7 +257,8 @@ static void age_take_turn(struct gp_sched *sched, struct gp_device *device)
 	if (!device->attr.switch_ns || device->aged_from_ns != GP_NEVER_NS || sched->seats[seat].has_turn)
 		return;
 	for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
-		if (sched->queues[i].aged && sched->queues[i].is_batch && gp_budget_can_pay(sched, device, 1)) {
+		if (sched->queues[i].aged && sched->queues[i].is_batch &&
+		    !gp_slice_is_barred(sched, &sched->queues[i]) && gp_budget_can_pay(sched, device, 1)) {
 			gp_turn_force(sched, seat);
 			device->aged_forced = true;
 			return;
@@ -442,8 +443,7 @@ void gp_age_opened(struct gp_sched *sched, const struct gp_queue *q)
 
 	if (!q->aged || device->aged_seat != q->seat)
 		return;
-	/* All gates that one plan opens have the whole turn. Gates of later plans do not make it longer, nor do late
-	 * answers. */
+	/* The gates of one plan have the whole turn. Gates of later plans and late answers do not make it longer. */
 	if (device->aged_begun && (q->order_seq != device->aged_seq || q->is_overdue))
 		return;
 	device->aged_begun = true;
@@ -451,14 +451,15 @@ void gp_age_opened(struct gp_sched *sched, const struct gp_queue *q)
 	device->aged_until_ns = sched->now_ns + device->param.age_turn_ns;
 }
 
-/* The queue left the order of an aged turn unanswered, so it goes to the end of its user's list. Else it would take
- * each of the user's aged turns, none would count as one, and the user's other queues would wait for ever. */
+/* The queue left the order of an aged turn unanswered. It goes to the end of its user's list, and no other yields to
+ * its next turn if this one is not judged. Else none of its turns would count, and others would wait for ever. */
 void gp_age_late(struct gp_sched *sched, uint32_t queue)
 {
-	const struct gp_queue *q = &sched->queues[queue];
+	struct gp_queue *q = &sched->queues[queue];
 
 	if (!q->age_waits || q->gate != GP_GATE_OPENING || q->order_why != GP_WHY_AGED)
 		return;
+	q->in_vain = false;
 	age_wait(sched, queue, false);
 	age_wait(sched, queue, true);
 	age_refresh(sched, gp_share_of(sched, q));
@@ -485,8 +486,7 @@ void gp_age_gang_opens(struct gp_sched *sched, const struct gp_gang *gang)
 	}
 }
 
-/* Whether the member that owns the gang's aged turn is still there. A seat may have an aged turn for a queue outside
- * the gang. */
+/* The member that owns the gang's aged turn is still there. A seat may have one for a queue outside the gang. */
 static bool age_has_owner(const struct gp_sched *sched, const struct gp_gang *gang)
 {
 	uint32_t i;

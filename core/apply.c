@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * What became of a plan's orders, each by itself. Every order ends in a defined state: done, failed and to be tried
- * again later, lost and to be ordered open, or quarantined. A close during which the gate was opened counts as lost.
+ * again later, lost and to be ordered open, or quarantined. A close during which the gate was opened counts as failed,
+ * unless only the driver's own delay opened it.
  *
  * The core quarantines a queue after fail_max failed orders, or at the first close that ends in -EIO, but only once the
  * queue is open or was ordered open after its last close. A queue in quarantine counts as open and gets no further
@@ -76,7 +77,8 @@ static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 {
 	struct gp_queue *q = &sched->queues[queue];
 
-	if (!open && q->is_gate_lost) { /* a failure, so that a client which does this at each close meets a pause */
+	if (!open && q->is_gate_lost && !q->is_lease_lost) { /* a failure, so that a client which does this at each
+								close meets a pause */
 		apply_failed(sched, queue, false, GP_WHY_LOST, -EBUSY);
 		return;
 	}
@@ -84,7 +86,7 @@ static void apply_done(struct gp_sched *sched, uint32_t queue, bool open)
 		q->fail_count = 0; /* an open does not show that the queue can be closed */
 	q->hold_until_ns = 0;
 	gp_trace(sched, open ? GP_TRACE_OPENED : GP_TRACE_CLOSED, queue, q->order_why, sched->now_ns - q->order_ns);
-	if (q->is_gate_lost) { /* the gate closed during the open: the core orders it open once more */
+	if (q->is_gate_lost) { /* nobody knows how the gate is: the core orders it open once more */
 		gp_work_gate(sched, queue, GP_GATE_UNKNOWN);
 		return;
 	}
@@ -110,7 +112,7 @@ void gp_apply_begin(struct gp_sched *sched, struct gp_order *order, const struct
 	struct gp_device *device = gp_device_of(sched, q);
 
 	q->order_seq = plan->seq;
-	q->is_gate_lost = false;
+	q->is_gate_lost = q->is_lease_lost = false;
 	q->order_due_ns = sched->now_ns + device->attr.ack_timeout_ns;
 	q->prompt_until_ns = sched->now_ns + 2 * plan->patience_ns;
 	order->is_awaited = q->is_awaited = !client->distrust && !client->attr.is_distrusted;

@@ -142,7 +142,9 @@ void gp_budget_refresh(struct gp_sched *sched, struct gp_device *device);       
 /* slice.c: how long the device runs a queue before it looks at others. */
 bool gp_slice_is_short_ns(const struct gp_device *device, uint64_t slice_ns);
 bool gp_slice_may_be_short(const struct gp_device *device, const struct gp_queue *queue);
-bool gp_slice_is_lower(const struct gp_sched *sched, const struct gp_queue *queue);       /* it should be short */
+bool gp_slice_is_lower(const struct gp_sched *sched, const struct gp_queue *queue); /* it should be short */
+/* Its gate cannot open before its slice is long, whoever gives up the turn: a short one in quarantine has work. */
+bool gp_slice_is_barred(const struct gp_sched *sched, const struct gp_queue *queue);
 void gp_slice_due(struct gp_sched *sched, uint32_t queue);                                /* its timer fired */
 const char *gp_slice_check(const struct gp_sched *sched, const struct gp_device *device); /* NULL, or what is wrong */
 

@@ -116,6 +116,7 @@ int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool op
 	gp_clock(sched, now_ns);
 	/* While an order is under way its answer does not tell whether this change came before it or after. */
 	q->is_gate_lost |= gp_gate_moves(q->gate) && (q->gate == GP_GATE_OPENING) != open;
+	q->is_lease_lost = false;
 	if (q->gate != GP_GATE_OPEN && q->gate != GP_GATE_CLOSED)
 		return 0;
 	if ((q->gate == GP_GATE_OPEN) == open)
@@ -125,4 +126,15 @@ int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool op
 	if (!open && (device->stopped || !device->policy->gates)) /* no decision about ranks would open it */
 		device->opening_all = device->dirty = true;
 	return 0;
+}
+
+int gp_sched_lease_lost(struct gp_sched *sched, struct gp_queue_id queue, uint64_t now_ns)
+{
+	struct gp_queue *q = gp_queue_find(sched, queue);
+	bool was_lost = q && q->is_gate_lost && !q->is_lease_lost;
+	int r = gp_sched_gate_lost(sched, queue, true, now_ns);
+
+	if (!r)
+		q->is_lease_lost = q->is_gate_lost && !was_lost;
+	return r;
 }

@@ -403,6 +403,27 @@ bool gp_gang_is_before(const struct gp_sched *sched, const struct gp_queue *wait
 	return false;
 }
 
+/* Work above it was announced, and counts from now on: that device's own plan, which runs its timers, is still to come
+ * in this call. */
+static bool gang_is_announced_above(const struct gp_sched *sched, const struct gp_queue *q)
+{
+	const struct gp_device *device = &sched->devices[q->device];
+	const struct gp_heap *timers = &device->heaps[GP_HEAP_TIMER];
+	uint32_t i, top = gp_heap_top(device, GP_HEAP_TIMER);
+
+	if (top == GP_NONE || sched->queues[top].timer_ns > sched->now_ns ||
+	    (device->attr.switch_ns && !gp_gang_is_several(sched, q)))
+		return false;
+	for (i = 0; i < timers->count; i++) {
+		const struct gp_queue *other = &sched->queues[timers->slots[i]];
+
+		if (!other->hinted && other->hint_from_ns && other->hint_from_ns <= sched->now_ns &&
+		    other->rank > q->rank)
+			return true;
+	}
+	return false;
+}
+
 /* May this member open as far as its own device is concerned, or could it get the turn for that? */
 static bool gang_member_may_open(struct gp_sched *sched, const struct gp_gang *gang, uint32_t queue)
 {
@@ -413,7 +434,7 @@ static bool gang_member_may_open(struct gp_sched *sched, const struct gp_gang *g
 		return true;
 	if (gp_device_waits(sched, device) || sched->seats[q->seat].overdue_count ||
 	    (q->gate != GP_GATE_CLOSED && q->gate != GP_GATE_OPEN && q->gate != GP_GATE_QUARANTINED) ||
-	    gang_is_held(sched, q))
+	    gang_is_held(sched, q) || gang_is_announced_above(sched, q))
 		return false;
 	if (!q->is_batch || device->batch_max == GP_UNLIMITED)
 		return true;

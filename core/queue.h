@@ -74,7 +74,8 @@ struct gp_queue {
 	bool short_tried;       /* the short-rest exemption was used in this busy period */
 	enum gp_why left_why;   /* why the core leaves it open though its rank is lower */
 	uint32_t fail_count;    /* failed orders since the last close that succeeded */
-	bool is_gate_lost;      /* the gate changed by itself while the present order was under way */
+	bool is_gate_lost;      /* the gate changed by itself while the present order was under way … */
+	bool is_lease_lost;     /* … and only because the driver was late to renew its lease */
 	enum gp_why condemned;  /* it failed too often, for this reason: quarantined as soon as it was ordered open */
 	bool is_stuck;          /* in quarantine in its own right, not because another member of its gang is */
 	bool keeps_gang;        /* is_stuck, and the other members of its gang stay open with it */

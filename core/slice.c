@@ -116,6 +116,22 @@ static bool slice_has_failed(const struct gp_sched *sched, struct gp_device *dev
 	return until_ns <= sched->now_ns;
 }
 
+bool gp_slice_is_barred(const struct gp_sched *sched, const struct gp_queue *q)
+{
+	const struct gp_device *device = &sched->devices[q->device];
+	uint32_t seat, i;
+
+	if (!device->attr.short_ns || !slice_has_one(q) || !gp_slice_may_be_short(device, q) ||
+	    q->gate != GP_GATE_CLOSED || !gp_slice_is_lower(sched, q))
+		return false;
+	for (seat = device->seat_first; seat != GP_NONE; seat = sched->seats[seat].device_next)
+		for (i = sched->seats[seat].queue_first; i != GP_NONE; i = sched->queues[i].seat_next)
+			if (sched->queues[i].gate == GP_GATE_QUARANTINED && !slice_is_same(q, &sched->queues[i]) &&
+			    slice_is_short_open(device, &sched->queues[i]))
+				return true;
+	return false;
+}
+
 bool gp_slice_lets_open(struct gp_plan_builder *b, uint32_t queue)
 {
 	struct gp_sched *sched = b->sched;

@@ -53,7 +53,7 @@ void gp_channel_group_found(struct gp_daemon *daemon, struct gp_client *client, 
 	/* If the backend could not change the gate or the slice of the new group, the gate is open and the slice is not
 	 * known. Answers to what the daemon asked meanwhile are still to come. */
 	if (grouped->gate)
-		gp_queue_lost(daemon, queue, true);
+		gp_queue_lost(daemon, queue, GP_LOST_RUNTIME, true);
 	if (grouped->slice)
 		gp_slicing_not_set_again(daemon, queue, grouped->slice);
 	gp_queue_reconsider(daemon, queue);

@@ -95,7 +95,7 @@ void gp_client_lost(struct gp_daemon *daemon, struct gp_client *client, const st
 
 		if (!queue)
 			continue;
-		gp_queue_lost(daemon, queue, lost->changes[i].open);
+		gp_queue_lost(daemon, queue, (enum gp_lost)lost->why, lost->changes[i].open);
 		if (lost->changes[i].open)
 			gp_queue_open_again(daemon, queue);
 		gp_slicing_lost(daemon, queue);

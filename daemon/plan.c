@@ -174,7 +174,7 @@ void gp_carry_answer(struct gp_daemon *daemon, struct gp_device_entry *device, s
 		if (!result && queue->plan_seq > seq) /* a newer order waits; its answer tells the gate's state */
 			gp_queue_gate(daemon, queue, open);
 		else if (!result)
-			gp_queue_lost(daemon, queue, open);
+			gp_queue_lost(daemon, queue, GP_LOST_RUNTIME, open);
 		else if (!open)
 			gp_queue_hold(daemon, queue, queue->closed); /* as it was */
 	} else if (!result) {

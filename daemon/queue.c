@@ -390,7 +390,14 @@ struct gp_queue_entry *gp_queue_of(const struct gp_daemon *daemon, struct gp_que
 	return queue && queue->core.generation == id.generation ? queue : NULL;
 }
 
-void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open)
+/* Nobody renewed the lease while the daemon stood still: a close that it ordered before that, and that is not answered
+ * yet, has not failed. The agent's word alone does not excuse one. */
+static bool queue_lapsed(const struct gp_queue_entry *queue, enum gp_lost why)
+{
+	return why == GP_LOST_LEASE && queue->is_ordered && gp_pause_since(queue->ordered_ns);
+}
+
+void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, enum gp_lost why, bool open)
 {
 	bool is_opened = open && queue->closed;
 
@@ -398,6 +405,8 @@ void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool 
 	if (queue->in_core && is_opened && !gp_entry_may_again(daemon, queue)) {
 		gp_queue_leave(daemon, queue);
 		gp_queue_enter(daemon, queue); /* it waits */
+	} else if (queue->in_core && open && queue_lapsed(queue, why)) {
+		gp_sched_lease_lost(daemon->sched, queue->core, gp_daemon_now_ns(daemon));
 	} else if (queue->in_core) {
 		gp_sched_gate_lost(daemon->sched, queue->core, open, gp_daemon_now_ns(daemon));
 	} else if (queue->entry_line && queue->closed) {

@@ -99,7 +99,7 @@ void gp_queue_gate(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool 
 void gp_queue_hold(const struct gp_daemon *daemon, const struct gp_queue_entry *queue, bool held);
 /* The queue that the core names; NULL: it is gone. */
 struct gp_queue_entry *gp_queue_of(const struct gp_daemon *daemon, struct gp_queue_id id);
-void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool open);
+void gp_queue_lost(struct gp_daemon *daemon, struct gp_queue_entry *queue, enum gp_lost why, bool open);
 void gp_queue_gangs_due(struct gp_daemon *daemon, uint64_t now_ns);
 uint32_t gp_gang_name_get(struct gp_daemon *daemon, const struct gp_owner *owner, uid_t uid, const char *name);
 uint32_t gp_gang_name_of(struct gp_daemon *daemon, const struct gp_queue_entry *queue,

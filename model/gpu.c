@@ -301,6 +301,7 @@ int gp_gpu_create(const struct gp_gpu_config *config, struct gp_gpu **ret_gpu)
 	gpu->config = *config;
 	gpu->desc = config->desc;
 	gpu->scheduler = (enum gp_scheduler)gp_desc_get(gpu->desc, GP_DESC_SCHEDULER);
+	gpu->slice_processes[0] = gpu->slice_processes[1] = GPU_NOWHERE;
 	gpu->capacity = (uint64_t)gp_desc_get(gpu->desc, GP_DESC_CU_COUNT) * GPU_CU_UNITS;
 	gpu_list_init(&gpu->process_list);
 	gpu_list_init(&gpu->running);

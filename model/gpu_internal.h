@@ -143,9 +143,8 @@ struct gpu_process {
 	uint32_t id, queue_count, open_count; /* open_count: compute queues that are open and stay so */
 	struct gpu_list link, queues,
 		working; /* queues newest first; working: those with work, open, in no order that matters */
-	uint32_t working_count;
-	uint32_t switch_count;          /* tsg: put aside with work */
-	uint64_t slice_ns, announce_ns; /* tsg; announce_ns: brought in until then; 0: no announcement */
+	uint32_t working_count, switch_count, slice; /* tsg: put aside with work; else: its first slice or none */
+	uint64_t slice_ns, announce_ns;              /* tsg; announce_ns: brought in until then; 0: no announcement */
 	struct gpu_timer announce;
 };
 
@@ -261,9 +260,10 @@ struct gp_gpu {
 	struct gpu_queue **runlist, **mapped;
 	struct gpu_slice *slices;
 	uint32_t runlist_count, mapped_count, slice_count, slice_index, table_capacity;
+	uint32_t slice_processes[2]; /* whose turn it is; [1]: of shared slices. GPU_NOWHERE: none had one yet */
 	uint64_t slice_end_ns;
-	bool oversubscribed;
-	uint32_t working_count; /* compute queues with work that are open */
+	bool oversubscribed, slices_shared; /* shared: by processes that fit in together */
+	uint32_t working_count;             /* compute queues with work that are open */
 
 	/* Contexts (tsg). */
 	struct gpu_process *context, *context_last;

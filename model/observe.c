@@ -54,6 +54,7 @@ int gp_gpu_reset(struct gp_gpu *gpu, uint64_t now_ns)
 	gpu->context = gpu->context_last = NULL;
 	gpu->phase = GPU_PHASE_IDLE;
 	gpu->runlist_count = gpu->mapped_count = gpu->slice_count = gpu->slice_index = 0;
+	gpu->slice_processes[0] = gpu->slice_processes[1] = GPU_NOWHERE;
 	if (gpu->halt != GPU_RUNNING)
 		gpu_emit(gpu, GP_GPU_EVENT_RUN, NULL, NULL, gpu->now_ns - gpu->halt_begin_ns, 0);
 	gpu->halt = GPU_RUNNING;

@@ -9,7 +9,9 @@
  * resident.
  *
  * After a runlist update the slice under way goes on: whether firmware starts over at the head of the list is not
- * public, and starting over would starve the tail under frequent updates.
+ * public, and starting over would starve the tail under frequent updates. One gate may decide whether processes share
+ * slices or each has its own. Both kinds go on where they were left: else a gate that comes and goes would starve the
+ * tail, too.
  */
 #include "model/gpu_internal.h"
 
@@ -59,10 +61,12 @@ static void runlist_slice(struct gp_gpu *gpu)
 	uint32_t slots_used = 0, processes_used = 0;
 
 	gpu->slice_count = 0;
+	gpu->slices_shared = shares;
 	for (struct gpu_list *p = gpu->process_list.next; p != &gpu->process_list; p = p->next) {
-		const struct gpu_process *process = gpu_container(p, struct gpu_process, link);
+		struct gpu_process *process = gpu_container(p, struct gpu_process, link);
 		uint32_t left = process->open_count;
 
+		process->slice = GPU_NOWHERE;
 		if (!process->queue_count || (skips_empty && !left))
 			continue;
 		do {
@@ -73,6 +77,8 @@ static void runlist_slice(struct gp_gpu *gpu)
 			if (begin)
 				slots_used = processes_used = 0;
 			runlist_pack(gpu, process, part, begin);
+			if (process->slice == GPU_NOWHERE)
+				process->slice = gpu->slice_count - 1u;
 			slots_used += part;
 			processes_used++;
 			left -= part;
@@ -160,23 +166,34 @@ void gpu_runlist_map(struct gp_gpu *gpu)
 	}
 }
 
-/* The slice that goes on after an update: the same process if it is still there. */
-static void runlist_find_slice(struct gp_gpu *gpu, uint32_t process)
+static void runlist_turn(struct gp_gpu *gpu, uint64_t turns)
 {
-	if (gpu->slice_index < gpu->slice_count && gpu->slices[gpu->slice_index].process == process)
+	gpu->slice_index = (uint32_t)((gpu->slice_index + turns) % gpu->slice_count);
+	gpu->slice_processes[gpu->slices_shared] = gpu->slices[gpu->slice_index].process;
+}
+
+/* The slice that goes on after an update: that of the same process, or of the next one behind it that has any. */
+static void runlist_find_slice(struct gp_gpu *gpu)
+{
+	struct gpu_process *process = gpu_process_find(gpu, gpu->slice_processes[gpu->slices_shared]);
+	struct gpu_list *node = process ? &process->link : NULL;
+
+	if (!gpu->slice_count) {
+		gpu->slice_index = 0;
 		return;
-	for (uint32_t i = 0; i < gpu->slice_count; i++) {
-		if (gpu->slices[i].process == process) {
-			gpu->slice_index = i;
-			return;
-		}
 	}
-	gpu->slice_index = gpu->slice_count ? gpu->slice_index % gpu->slice_count : 0;
+	if (!process || (gpu->slice_index < gpu->slice_count && gpu->slices[gpu->slice_index].process == process->id)) {
+		runlist_turn(gpu, 0);
+		return;
+	}
+	while (node == &gpu->process_list || gpu_container(node, struct gpu_process, link)->slice == GPU_NOWHERE)
+		node = node->next;
+	gpu->slice_index = gpu_container(node, struct gpu_process, link)->slice;
+	runlist_turn(gpu, 0);
 }
 
 void gpu_runlist_rebuild(struct gp_gpu *gpu)
 {
-	uint32_t process = gpu->slice_index < gpu->slice_count ? gpu->slices[gpu->slice_index].process : GPU_NOWHERE;
 	bool was = gpu->oversubscribed;
 
 	runlist_collect(gpu);
@@ -185,7 +202,7 @@ void gpu_runlist_rebuild(struct gp_gpu *gpu)
 	gpu->slice_count = 0;
 	if (gpu->oversubscribed) {
 		runlist_slice(gpu);
-		runlist_find_slice(gpu, process);
+		runlist_find_slice(gpu);
 	}
 	if (was != gpu->oversubscribed) {
 		gpu->slice_end_ns = 0;
@@ -221,7 +238,7 @@ static void runlist_pass(struct gp_gpu *gpu)
 	quantum_ns = (uint64_t)gp_desc_get(gpu->desc, GP_DESC_PROCESS_QUANTUM);
 	period_ns = quantum_ns + (uint64_t)gp_desc_get(gpu->desc, GP_DESC_SLICE_LOSS_NS);
 	turns = (gpu->now_ns - gpu->slice_end_ns) / period_ns + 1u;
-	gpu->slice_index = (uint32_t)((gpu->slice_index + turns) % gpu->slice_count);
+	runlist_turn(gpu, turns);
 	gpu->slice_end_ns += turns * period_ns;
 	gpu_runlist_map(gpu);
 }
@@ -281,7 +298,7 @@ void gpu_runlist_slice_end(struct gp_gpu *gpu)
 		return;
 	}
 	gpu_halt_begin(gpu, GPU_HALT_SLICE);
-	gpu->slice_index = (gpu->slice_index + 1u) % gpu->slice_count;
+	runlist_turn(gpu, 1);
 	size += runlist_saved_size(gpu, gpu->slices[gpu->slice_index]);
 	cost_ns += gpu_bytes_ns(size, gp_desc_get(gpu->desc, GP_DESC_SAVE_BANDWIDTH));
 	for (uint32_t i = 0; i < gpu->mapped_count; i++)

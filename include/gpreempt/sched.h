@@ -388,14 +388,14 @@ int gp_sched_sample(struct gp_sched *sched, struct gp_queue_id queue, uint64_t w
 /* For devices without counters, where only the edges are known. Do not mix with samples on one queue. */
 int gp_sched_edge(struct gp_sched *sched, struct gp_queue_id queue, bool busy, uint64_t now_ns);
 int gp_sched_hint(struct gp_sched *sched, struct gp_queue_id queue, uint64_t in_ns, uint64_t now_ns);
-/* The gate changed without an order: a lease ran out, the agent opened it, the application changed it. If an order for
- * it is under way, the answer does not say how the gate is: the core then orders it open, and closes it again if need
- * be. A close during which the gate was opened counts as a failed one: the core tries again later, and not more than
- * fail_max times in a row. The driver must not report a change that was over before it passed that order on: then the
- * answer counts. */
+/* The gate changed without an order: a lease ran out, the agent opened it, the application changed it. An order under
+ * way does not say how the gate is then: the core orders it open, and closes it again if need be. A close during which
+ * the gate was opened has failed: the core tries again later, and not more than fail_max times in a row. The driver
+ * must not report a change that was over before it passed that order on: then the answer counts. */
 int gp_sched_gate_lost(struct gp_sched *sched, struct gp_queue_id queue, bool open, uint64_t now_ns);
-/* The slice is not known any more: something other than the core has set it, or it was set before the core knew the
- * queue. */
+/* It opened because the driver, by its own clock, was late to renew the lease: a close under way has not failed. */
+int gp_sched_lease_lost(struct gp_sched *sched, struct gp_queue_id queue, uint64_t now_ns);
+/* The slice is not known any more: something other than the core has set it, perhaps before the core knew the queue. */
 int gp_sched_slice_lost(struct gp_sched *sched, struct gp_queue_id queue, uint64_t now_ns);
 /* The queue whose switches the driver should count now, several times a turn; false: none. gp_sched_switches() reports
  * the count: how often the device has put that queue aside so far (it wraps around), and when, by any clock. */

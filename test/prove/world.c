@@ -336,7 +336,10 @@ static void world_event_lost(void)
 	queue->gate = open ? WORLD_OPEN : WORLD_CLOSED;
 	queue->lost_since = true;
 	world.faulty = true;
-	REQUIRE(!gp_sched_gate_lost(world_sched, queue->id, open, world.now_ns), "a lost gate is taken");
+	if (open && pick(2))
+		REQUIRE(!gp_sched_lease_lost(world_sched, queue->id, world.now_ns), "a lost lease is taken");
+	else
+		REQUIRE(!gp_sched_gate_lost(world_sched, queue->id, open, world.now_ns), "a lost gate is taken");
 }
 
 static void world_event_stop(void)

@@ -57,13 +57,6 @@ static bool stay_has_upper(const struct known *known, uint32_t device)
 	return false;
 }
 
-/* It has waited for so long that it may have taken the turn, and cannot open before its slice is set. */
-static bool stay_awaits_slice(const struct known *known, const struct known_queue *q)
-{
-	return q->is_batch && q->has_work && q->gate == GP_GATE_CLOSED && known_is_sliced(known, q) &&
-	       known->core_ns - q->busy_since_ns >= known->devices[q->device].param.age_window_ns;
-}
-
 /* Another of those who take turns has it, or is about to get or lose it; or something of its own keeps it closed. */
 static bool stay_is_excused(const struct known *known, const struct known_queue *queue)
 {
@@ -79,7 +72,7 @@ static bool stay_is_excused(const struct known *known, const struct known_queue 
 		if (known_moves(q) || q->aged || q->gate == GP_GATE_UNKNOWN ||
 		    (q->client.index != queue->client.index && (q->has_work || q->announced) &&
 		     q->gate != GP_GATE_CLOSED) ||
-		    (q->client.index == queue->client.index ? known_is_sliced(known, q) : stay_awaits_slice(known, q)))
+		    (q->client.index == queue->client.index && known_is_sliced(known, q)))
 			return true;
 	}
 	return false;

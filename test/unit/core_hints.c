@@ -276,6 +276,45 @@ static void time_zero_is_a_time(void **state)
 	world_free(w);
 }
 
+/* Announced work is due on one device at the moment when the other one's plan could let the gang open: it does not open
+ * for a moment below that work. It opens when the work that was announced does not come. */
+static void gang_does_not_open_below_announced_work(void **state)
+{
+	uint32_t i, k, first;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		const struct world_setup setup = { .attr = { .unit = GP_UNIT_PROCESS },
+						   .param = { .hint_grace_ns = 5 * MS } };
+		struct world *w = world_new();
+		uint32_t client = world_client(w), high[2], gang[2];
+
+		for (k = 0; k < 2; k++)
+			high[k] = world_solo(w, world_device(w, setup), GP_PRIORITY_HIGH);
+		for (k = 0; k < 2; k++)
+			gang[k] = world_queue_attr(w, client, k,
+						   (struct gp_queue_attr){ .priority = GP_PRIORITY_NORMAL, .gang = 7 });
+		for (k = 0; k < 2; k++)
+			world_write(w, gang[k], 1000);
+		for (k = 0; k < 2; k++)
+			world_write(w, high[k], 1);
+		world_run(w, 10 * MS);
+		assert_false(world_is_open(w, gang[0]) || world_is_open(w, gang[1]));
+		world_drain(w, high[1 - i]);
+		world_run(w, 10 * MS);
+		assert_int_equal(gp_sched_hint(w->sched, w->queues[high[1 - i]].id, 10 * MS, w->now_ns), 0);
+		world_skip(w, 10 * MS);
+		first = w->order_count;
+		world_drain(w, high[i]);
+		world_run(w, 4 * MS);
+		assert_null(world_last_order(w, gang[0], first));
+		assert_null(world_last_order(w, gang[1], first));
+		world_run(w, 10 * MS);
+		assert_true(world_is_open(w, gang[0]) && world_is_open(w, gang[1]));
+		world_free(w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +329,7 @@ int main(void)
 		cmocka_unit_test(self_switching_hint_announces),
 		cmocka_unit_test(nothing_is_announced_in_vain),
 		cmocka_unit_test(time_zero_is_a_time),
+		cmocka_unit_test(gang_does_not_open_below_announced_work),
 	};
 
 	return cmocka_run_group_tests_name("core_hints", tests, NULL, NULL);

@@ -200,7 +200,7 @@ static void test_closed(void **state)
 	agent_add_queue(&world, &greedy, 2, GP_QUEUE_SEEN);
 	queue = world_queue(&world, &greedy, 2);
 	assert_false(queue->in_core);
-	gp_queue_lost(&world.daemon, queue, false);
+	gp_queue_lost(&world.daemon, queue, GP_LOST_RUNTIME, false);
 	assert_true(queue->in_core && !queue->entry_line);
 	assert_null(world.daemon.entry_lines);
 	agent_complete(&world, &urgent, 0, 1000000);

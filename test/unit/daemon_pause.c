@@ -143,6 +143,44 @@ static void test_pause_is_no_cost(void **state)
 	scene_end();
 }
 
+/* The batch client's next close; if the daemon stops, it is then. Either way the agent says that its lease ran out. */
+static void close_loses_lease(bool stops)
+{
+	agent_work(&world, &batch);
+	while (world_gate(&world, &batch, 0) != GP_GATE_CLOSING) {
+		assert_int_not_equal(world_gate(&world, &batch, 0), GP_GATE_QUARANTINED);
+		if (world_queue(&world, &batch, 0)->is_ordered)
+			agent_answer(&world, &batch);
+		world_wait(&world, 10);
+		agent_work(&world, &batch);
+	}
+	if (stops)
+		world_wait(&world, MINUTE_MS);
+	agent_lost(&batch, 0);
+	world_step(&world);
+	agent_answer(&world, &batch);
+}
+
+/* A stop in which a lease runs out is no failure of the close that was under way. If there was no stop, it is one. */
+static void test_leases_run_out_in_pauses(void **state)
+{
+	(void)state;
+	scene_begin();
+	for (int i = 0; i < 8; i++) {
+		close_loses_lease(true);
+		assert_int_not_equal(world_gate(&world, &batch, 0), GP_GATE_QUARANTINED);
+	}
+	assert_int_equal(world_queue(&world, &batch, 0)->client->leases_lost, 8);
+	for (int i = 0; i < 3; i++)
+		close_loses_lease(false);
+	while (!world_queue(&world, &batch, 0)->is_ordered)
+		world_wait(&world, 10);
+	agent_work(&world, &batch);
+	agent_answer(&world, &batch);
+	assert_int_equal(world_gate(&world, &batch, 0), GP_GATE_QUARANTINED);
+	scene_end();
+}
+
 static uint64_t real_of(const char *text, const char *event)
 {
 	const char *at = strstr(text, event);
@@ -192,9 +230,10 @@ static void test_past_events_stay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stopped_anywhere), cmocka_unit_test(test_never_runs_for_long),
-		cmocka_unit_test(test_work_is_no_pause), cmocka_unit_test(test_long_timeout),
-		cmocka_unit_test(test_pause_is_no_cost), cmocka_unit_test(test_past_events_stay),
+		cmocka_unit_test(test_stopped_anywhere),        cmocka_unit_test(test_never_runs_for_long),
+		cmocka_unit_test(test_work_is_no_pause),        cmocka_unit_test(test_long_timeout),
+		cmocka_unit_test(test_pause_is_no_cost),        cmocka_unit_test(test_past_events_stay),
+		cmocka_unit_test(test_leases_run_out_in_pauses)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

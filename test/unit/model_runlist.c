@@ -189,6 +189,43 @@ static void test_slices_pass_idle_gates(void **state)
 	}
 }
 
+/* Nor do slices start over when there was one for all in between. Fourteen processes share one or two slices while 24
+ * queues are open; with the 25th each that has open queues gets one of its own. That queue is open for one change of
+ * slices at a time, and its process comes late in the list. */
+static void test_slices_keep_the_turn(void **state)
+{
+	static const char *const devices[] = { "mi300x", "mes" };
+	static const uint32_t owners[] = { 8, 14 }; /* processes with open queues */
+	struct gp_gpu_packet kernel = fixture_kernel(10000000, 100 * US);
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t processes[14], queue, count = owners[i / 2], seq = 0;
+		struct fixture f;
+
+		fixture_open(&f, devices[i % 2], 500 * US, bare);
+		for (uint32_t k = 0; k < 14; k++)
+			processes[k] = fixture_process(&f);
+		queue = fixture_queue(&f, processes[2], 0);
+		fixture_gate(&f, queue, false, ++seq, 0);
+		for (uint32_t k = 0; k < 24; k++)
+			(void)fixture_queue(&f, processes[k % count], 0);
+		for (uint32_t k = count; k < 14; k++)
+			fixture_gate(&f, fixture_queue(&f, processes[k], 0), false, ++seq, 0);
+		fixture_run(&f, 16 * MS);
+		fixture_submit(&f, queue, &kernel, 16 * MS);
+		for (uint64_t now_ns = 24 * MS; now_ns < 4 * S; now_ns += 24 * MS) {
+			fixture_run(&f, now_ns);
+			fixture_gate(&f, queue, true, ++seq, now_ns);
+			fixture_run(&f, now_ns + 12 * MS);
+			fixture_gate(&f, queue, false, ++seq, now_ns + 12 * MS);
+		}
+		/* Its part of 10 ms in each of 165 times, less what the gate costs. */
+		assert_in_range(fixture_counters(&f, queue).unit_ns, 1400 * MS / count, 1800 * MS / count);
+		fixture_close(&f);
+	}
+}
+
 /* One VMID too many: thirteen processes run, then the fourteenth, whatever the packing of queues. */
 static void test_too_many_processes(void **state)
 {
@@ -516,6 +553,7 @@ int main(void)
 		cmocka_unit_test(test_slices_by_slots),
 		cmocka_unit_test(test_slices_are_blind),
 		cmocka_unit_test(test_slices_pass_idle_gates),
+		cmocka_unit_test(test_slices_keep_the_turn),
 		cmocka_unit_test(test_too_many_processes),
 		cmocka_unit_test(test_who_is_halted),
 		cmocka_unit_test(test_transactions_in_order),
