@@ -183,7 +183,8 @@ bool gp_thread_wake(void); /* false: the thread cannot be woken any more */
 
 /* guard.c: the thread that takes over if the agent's thread ends */
 void gp_guard_start(void);  /* by the agent's thread */
-void gp_guard_check(void);  /* by the agent's thread, no lock held: replaces a guard that has ended */
+/* By the agent's thread, no lock held: replaces a guard that has ended. has_ended: GP_FD_GUARD is readable. */
+void gp_guard_check(bool has_ended);
 void gp_guard_forget(void); /* forked child */
 
 /* doorbell.c: no lock */

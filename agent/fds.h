@@ -23,6 +23,7 @@ enum gp_fd_use {
 	GP_FD_DEBUG_OUT,
 	GP_FD_DEBUG_IN,
 	GP_FD_TRAP, /* userfaultfd: readable when a program's thread rings a watched queue */
+	GP_FD_GUARD, /* pidfd of the guard: readable when that thread has ended */
 	GP_FD_LOG,
 	GP_FD_FILES, /* from here on duplicates of the application's files: GP_FD_FILE_MAX for each driver */
 };

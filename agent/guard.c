@@ -4,12 +4,14 @@
  * or by a bug. Without the thread, no part of the process would open its gates or look at its leases. The guard is a
  * second thread that sleeps in the kernel until then, without ever waking: it waits for a lock that the agent's
  * thread never releases, and that the kernel passes on when its owner ends (a PI futex). It then becomes the agent's
- * thread and starts another guard. No message tells that a guard has ended: the agent's thread looks now and then,
- * when it is awake anyway.
+ * thread and starts another guard. The agent's thread learns from a pidfd that the guard has ended. Where there is none
+ * (before Linux 6.9, or no descriptor to spare) it looks now and then, when it is awake anyway.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include "agent/agent.h"
+#include "agent/fds.h"
 #include "agent/log.h"
 #include "agent/next.h"
 #include "agent/sys.h"
@@ -21,7 +23,13 @@
 #define GUARD_CHECK_NS 100000000ull
 #define GUARD_MAX      16u /* so many guards are replaced; chosen */
 
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#define GUARD_PIDFD_THREAD O_EXCL /* PIDFD_THREAD, since Linux 6.9 */
+
 static uint32_t guard_tid;        /* of the waiting guard; 0: it has not started yet */
+static uint32_t guard_watched;    /* the guard for which a pidfd was asked; only the agent's thread uses it */
 static uint32_t guard_replaced;   /* only the agent's thread uses it */
 static uint64_t guard_checked_ns; /* only the agent's thread uses it */
 static uint32_t guard_word;       /* PI futex: the tid of the agent's thread, which owns it */
@@ -63,6 +71,7 @@ static void *guard_run(void *unused)
 	bool was_locked;
 
 	__atomic_store_n(&guard_tid, (uint32_t)gp_sys(SYS_gettid, 0), __ATOMIC_RELEASE);
+	gp_thread_wake(); /* which watches it from now on */
 	gp_sys(SYS_prctl, PR_SET_NAME, (long)"gpreempt-guard");
 	/* Here, because the guard has nothing else to do and this may take a while. */
 	gp_fence_register();
@@ -101,12 +110,30 @@ void gp_guard_start(void)
 		gp_log("guard: no thread");
 }
 
-void gp_guard_check(void)
+static void guard_watch(uint32_t tid)
+{
+	long fd;
+
+	guard_watched = tid;
+	gp_fd_drop(GP_FD_GUARD);
+	fd = gp_fds_are_enough() ? gp_sys(SYS_pidfd_open, tid, GUARD_PIDFD_THREAD) : -EMFILE;
+	if (fd >= 0)
+		gp_fd_take(GP_FD_GUARD, (int)fd);
+}
+
+void gp_guard_check(bool has_ended)
 {
 	uint32_t tid = __atomic_load_n(&guard_tid, __ATOMIC_ACQUIRE);
 	uint64_t now_ns = gp_sys_now_ns();
 
-	if (!tid || now_ns - guard_checked_ns < GUARD_CHECK_NS || guard_replaced >= GUARD_MAX)
+	/* It stays readable. */
+	if (has_ended)
+		gp_fd_drop(GP_FD_GUARD);
+	if (!tid || guard_replaced >= GUARD_MAX)
+		return;
+	if (tid != guard_watched)
+		guard_watch(tid);
+	else if (!has_ended && now_ns - guard_checked_ns < GUARD_CHECK_NS)
 		return;
 	guard_checked_ns = now_ns;
 	if (gp_sys(SYS_tgkill, gp_agent.pid, tid, 0) != -ESRCH)
@@ -119,5 +146,5 @@ void gp_guard_check(void)
 
 void gp_guard_forget(void)
 {
-	guard_word = guard_heirs = guard_tid = guard_replaced = 0;
+	guard_word = guard_heirs = guard_tid = guard_watched = guard_replaced = 0;
 }

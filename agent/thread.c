@@ -225,9 +225,39 @@ static bool thread_has_room(void)
 	}
 }
 
+/* What the thread waits for, and whether it has come (revents). */
+enum { THREAD_WAKE, THREAD_SOCKET, THREAD_INOTIFY, THREAD_TRAP, THREAD_GUARD, THREAD_WAITS };
+static const uint8_t thread_uses[THREAD_WAITS] = { GP_FD_WAKE, GP_FD_SOCKET, GP_FD_INOTIFY, GP_FD_TRAP, GP_FD_GUARD };
+
+/* Waits for one of them or until due_ns. Asks for those alone that are there: the kernel takes no more entries than the
+ * program may have descriptors. */
+static long thread_wait(uint64_t due_ns, bool sending, short *ret_came)
+{
+	struct pollfd polls[THREAD_WAITS];
+	uint8_t of[THREAD_WAITS];
+	uint64_t now_ns = gp_sys_now_ns(), rest_ns = due_ns <= now_ns ? 0 : due_ns - now_ns;
+	struct timespec wait = { (time_t)(rest_ns / 1000000000u), (long)(rest_ns % 1000000000u) };
+	uint32_t count = 0;
+	long r;
+
+	for (uint8_t i = 0; i < THREAD_WAITS; i++) {
+		int fd = gp_fd(thread_uses[i]);
+
+		ret_came[i] = 0;
+		if (fd < 0)
+			continue;
+		of[count] = i;
+		polls[count++] = (struct pollfd){ fd, i == THREAD_SOCKET && sending ? POLLOUT : POLLIN, 0 };
+	}
+	r = gp_sys(SYS_ppoll, (long)polls, count, rest_ns > UINT64_MAX / 4u ? 0 : (long)&wait, 0, 8);
+	for (uint32_t i = 0; i < count && r > 0; i++)
+		ret_came[of[i]] = polls[i].revents;
+	return r;
+}
+
 void *gp_thread_run(void *unused)
 {
-	struct pollfd polls[4] = { 0 };
+	short came[THREAD_WAITS] = { 0 };
 	bool sending;
 	long r = 0;
 
@@ -240,10 +270,9 @@ void *gp_thread_run(void *unused)
 		return NULL;
 	gp_guard_start();
 	for (;;) {
-		struct timespec wait;
-		uint64_t due, now;
+		uint64_t due;
 
-		gp_guard_check();
+		gp_guard_check(came[THREAD_GUARD]);
 		gp_sys_drain(gp_fd_verified(GP_FD_WAKE));
 		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
 		if (gp_agent.exiting || thread_gives_up(r >= 0 || r == -EINTR)) {
@@ -251,17 +280,10 @@ void *gp_thread_run(void *unused)
 			gp_gate_deliver();
 			return NULL;
 		}
-		due = thread_step(polls[2].revents, polls[3].revents);
+		due = thread_step(came[THREAD_INOTIFY], came[THREAD_TRAP]);
 		sending = gp_link_has_unsent();
 		gp_agent_unlock();
 		gp_gate_deliver();
-		polls[0] = (struct pollfd){ gp_fd(GP_FD_WAKE), POLLIN, 0 };
-		polls[1] = (struct pollfd){ gp_fd(GP_FD_SOCKET), sending ? POLLOUT : POLLIN, 0 };
-		polls[2] = (struct pollfd){ gp_fd(GP_FD_INOTIFY), POLLIN, 0 };
-		polls[3] = (struct pollfd){ gp_fd(GP_FD_TRAP), POLLIN, 0 };
-		now = gp_sys_now_ns();
-		due = due <= now ? 0 : due - now;
-		wait = (struct timespec){ (time_t)(due / 1000000000u), (long)(due % 1000000000u) };
-		r = gp_sys(SYS_ppoll, (long)polls, 4, due > UINT64_MAX / 4u ? 0 : (long)&wait, 0, 8);
+		r = thread_wait(due, sending, came);
 	}
 }
