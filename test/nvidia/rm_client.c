@@ -465,6 +465,8 @@ static bool descriptor_request(const struct request *request)
 		answer(dup2(ctl, (int)a) == (int)a);
 	} else if (request_is(request, "steal")) { /* the same for another file, by a system call of its own */
 		answer(steal((int)a));
+	} else if (request_is(request, "drop")) { /* closes it by a system call of its own */
+		answer(syscall(SYS_close, a));
 	} else if (request_is(request, "end")) { /* all its descriptors, and nothing freed */
 		answer(close(ctl) | (a ? close_range(3, 60, 0) : 0));
 		ctl = -1;

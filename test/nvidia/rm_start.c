@@ -2,6 +2,7 @@
 /* Contexts that start, and disables that are counted, on the fake resource manager. */
 #include <gpreempt/rm.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "test/nvidia/rm_bench.h"
 
@@ -108,6 +109,54 @@ void case_still(struct test *test)
 		CHECK(fake_sync(&test->fake));
 	}
 	CHECK(test->fake.counts[GP_WIRE_LOST] == 0);
+	rm_end(test);
+}
+
+/* One context that the daemon holds closed and short; the agent's duplicate of its file is closed by a system call of
+ * the program's own. */
+static struct fake_queue start_dropped(struct test *test, rlim_t most)
+{
+	struct fake_queue *queue = rm_start_one(test, test->mechanism, LEASE_MS);
+	struct rlimit limit = { most, 1024 };
+
+	test_ask(test, "many 1 1");
+	CHECK(start_until_flags(test, queue, 0));
+	if (test->mechanism == GP_MECHANISM_CHANNEL)
+		CHECK(fake_order_one(&test->fake, queue, false) == 0 && rm_slice_order(test, queue, 1) == 0);
+	else
+		rm_set(queue, 1, 1);
+	CHECK(rm_disabled(queue) == 8 && rm_slice(queue) == 1);
+	CHECK(test_number(test, "number", 3) == 1);
+	CHECK(prlimit(test->pid, RLIMIT_NOFILE, &limit, NULL) == 0);
+	CHECK(test_number(test, "drop", (uint32_t)queue->group.fd) == 0);
+	return *queue;
+}
+
+static void start_leave(struct test *test)
+{
+	close(test->fake.socket);
+	test->fake.socket = -1;
+}
+
+/* The daemon dies while the program, which has closed the agent's duplicate, has no descriptor to spare: what the
+ * daemon held closed opens all the same. */
+void case_spare(struct test *test)
+{
+	struct fake_queue kept = start_dropped(test, 4); /* all in use, and as many as the agent's thread waits for */
+
+	start_leave(test);
+	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
+	rm_end(test);
+}
+
+/* The same, and the driver is busy when the agent asks it which file is which: it asks again. */
+void case_unsure(struct test *test)
+{
+	struct fake_queue kept = start_dropped(test, 1024);
+
+	rm_rule(FAKE_RM_STATUS, GP_RM_GROUP_INFO, GP_RM_ERR_BUSY, 9);
+	start_leave(test);
+	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
 	rm_end(test);
 }
 
