@@ -78,8 +78,9 @@ static void *guard_run(void *unused)
 	if (!guard_wait())
 		return NULL;
 	was_locked = gp_lock_inherit(&gp_agent.lock);
-	if (gp_agent.exiting) {
+	if (gp_agent.exiting && !was_locked) {
 		gp_lock_give(&gp_agent.lock);
+		gp_thread_leave();
 		return NULL;
 	}
 	gp_log1("guard: the agent's thread has ended; in the middle of something", was_locked);
@@ -90,8 +91,11 @@ static void *guard_run(void *unused)
 	/* The thread may have ended after it gave the lock back and before it woke the threads that wait for it. */
 	gp_sys(SYS_futex, (long)&gp_agent.lock.state, FUTEX_WAKE_PRIVATE, INT32_MAX);
 	gp_gate_deliver();
-	if (++guard_heirs > GUARD_HEIRS)
+	if (++guard_heirs > GUARD_HEIRS || gp_agent.exiting) {
+		/* What ended them all may end the next one; no order closes a gate now. */
+		gp_thread_leave();
 		return NULL;
+	}
 	guard_tid = 0;
 	return gp_thread_run(unused);
 }

@@ -3,6 +3,7 @@
  * happens. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -144,6 +145,18 @@ static void thread_look(uint64_t now_ns, bool has_changed)
 	thread_retry.try_ns = now_ns;
 }
 
+/* Tries what did not open before. How many gates are still closed. */
+static uint32_t thread_open(void)
+{
+	uint32_t before = gp_gate_closed_count();
+
+	gp_gates_open(0);
+	/* What release() could not give back with closed gates. */
+	if (before && !gp_gate_closed_count() && gp_agent.driver)
+		gp_agent.driver->release();
+	return gp_gate_closed_count();
+}
+
 static uint64_t thread_step(short inotify, short trap)
 {
 	uint64_t now = gp_sys_now_ns(), due, other;
@@ -176,7 +189,7 @@ static uint64_t thread_step(short inotify, short trap)
 	/* The link is down, or the daemon has not answered HELLO and perhaps never will: no lease is running that would
 	 * open a gate that did not open before. */
 	if (gp_agent.link != GP_LINK_UP && gp_gate_closed_count()) {
-		gp_gates_open(0);
+		thread_open();
 		return now + THREAD_REOPEN_NS;
 	}
 	/* If the link went down in this step, the next step, at once, sets when to retry. */
@@ -200,16 +213,46 @@ static bool thread_gives_up(bool can_sleep)
 	gp_gates_open(0);
 	if (gp_agent.driver)
 		gp_agent.driver->release();
-	gp_agent.off = gp_agent.exiting = true;
-	gp_fds_drop_all();
+	gp_agent.leaving = gp_agent.exiting = true;
 	return true;
 }
 
+/* Sleeps, by any of three calls: a filter of the program may forbid some. False: it cannot. */
+static bool thread_sleep(uint64_t ns)
+{
+	const struct timespec wait = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+	static uint32_t word;
+	long r = gp_sys(SYS_nanosleep, (long)&wait, 0);
+
+	if (r && r != -EINTR)
+		r = gp_sys(SYS_ppoll, 0, 0, (long)&wait, 0, 8);
+	if (r && r != -EINTR)
+		r = gp_sys(SYS_futex, (long)&word, FUTEX_WAIT_PRIVATE, 0, (long)&wait);
+	return !r || r == -EINTR || r == -ETIMEDOUT;
+}
+
+void gp_thread_leave(void)
+{
+	uint32_t closed;
+
+	do {
+		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
+		if (gp_agent.driver && gp_agent.driver->tidy)
+			gp_agent.driver->tidy();
+		closed = thread_open();
+		if (!closed && gp_agent.leaving) {
+			gp_agent.off = true;
+			gp_fds_drop_all();
+		}
+		gp_agent_unlock();
+		gp_gate_deliver();
+	} while (closed && thread_sleep(THREAD_REOPEN_NS));
+}
+
 /* Waits until the program has descriptors to spare; until then the agent gates nothing. False: the program is in
- * exit(). */
+ * exit(), or the thread cannot wait. */
 static bool thread_has_room(void)
 {
-	const struct timespec wait = { THREAD_SHORT_NS / 1000000000u, 0 };
 	bool taken, is_logged = false;
 
 	for (;;) {
@@ -221,7 +264,8 @@ static bool thread_has_room(void)
 		if (!is_logged)
 			gp_log("thread: too few descriptors are left for the program; it waits for more");
 		is_logged = true;
-		gp_sys(SYS_nanosleep, (long)&wait, 0);
+		if (!thread_sleep(THREAD_SHORT_NS))
+			return false;
 	}
 }
 
@@ -277,7 +321,7 @@ void *gp_thread_run(void *unused)
 		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
 		if (gp_agent.exiting || thread_gives_up(r >= 0 || r == -EINTR)) {
 			gp_agent_unlock();
-			gp_gate_deliver();
+			gp_thread_leave();
 			return NULL;
 		}
 		due = thread_step(came[THREAD_INOTIFY], came[THREAD_TRAP]);

@@ -45,6 +45,7 @@ void case_still(struct test *test);
 void case_greeted(struct test *test);
 void case_spare(struct test *test);
 void case_unsure(struct test *test);
+void case_swept(struct test *test);
 
 /* rm_refused.c */
 void case_statuses(struct test *test);

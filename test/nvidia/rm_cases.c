@@ -519,6 +519,7 @@ const struct test_case test_cases[] = {
 	{ "greeted", case_greeted },
 	{ "spare", case_spare },
 	{ "unsure", case_unsure },
+	{ "swept", case_swept },
 	{ NULL, NULL },
 };
 /* clang-format on */

@@ -467,6 +467,8 @@ static bool descriptor_request(const struct request *request)
 		answer(steal((int)a));
 	} else if (request_is(request, "drop")) { /* closes it by a system call of its own */
 		answer(syscall(SYS_close, a));
+	} else if (request_is(request, "sweep")) { /* and all from that number on, as a daemon does when it starts */
+		answer(syscall(SYS_close_range, a, ~0u, 0));
 	} else if (request_is(request, "end")) { /* all its descriptors, and nothing freed */
 		answer(close(ctl) | (a ? close_range(3, 60, 0) : 0));
 		ctl = -1;

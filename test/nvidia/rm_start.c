@@ -3,6 +3,7 @@
 #include <gpreempt/rm.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "test/nvidia/rm_bench.h"
 
@@ -112,12 +113,25 @@ void case_still(struct test *test)
 	rm_end(test);
 }
 
-/* One context that the daemon holds closed and short; the agent's duplicate of its file is closed by a system call of
- * the program's own. */
-static struct fake_queue start_dropped(struct test *test, rlim_t most)
+/* The program has no thread but its first. */
+static bool start_until_alone(const struct test *test)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", test->pid);
+	for (int i = 0; i < AGENT_WAIT_MS; i++, usleep(1000)) {
+		struct stat st;
+
+		if (stat(path, &st) == 0 && st.st_nlink == 3)
+			return true;
+	}
+	return false;
+}
+
+/* One context that the daemon holds closed and short. */
+static struct fake_queue *start_closed(struct test *test)
 {
 	struct fake_queue *queue = rm_start_one(test, test->mechanism, LEASE_MS);
-	struct rlimit limit = { most, 1024 };
 
 	test_ask(test, "many 1 1");
 	CHECK(start_until_flags(test, queue, 0));
@@ -126,6 +140,15 @@ static struct fake_queue start_dropped(struct test *test, rlim_t most)
 	else
 		rm_set(queue, 1, 1);
 	CHECK(rm_disabled(queue) == 8 && rm_slice(queue) == 1);
+	return queue;
+}
+
+/* The same, and the agent's duplicate of its file is closed by a system call of the program's own. */
+static struct fake_queue start_dropped(struct test *test, rlim_t most)
+{
+	struct fake_queue *queue = start_closed(test);
+	struct rlimit limit = { most, 1024 };
+
 	CHECK(test_number(test, "number", 3) == 1);
 	CHECK(prlimit(test->pid, RLIMIT_NOFILE, &limit, NULL) == 0);
 	CHECK(test_number(test, "drop", (uint32_t)queue->group.fd) == 0);
@@ -157,6 +180,22 @@ void case_unsure(struct test *test)
 	rm_rule(FAKE_RM_STATUS, GP_RM_GROUP_INFO, GP_RM_ERR_BUSY, 9);
 	start_leave(test);
 	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
+	rm_end(test);
+}
+
+/* The program closes all descriptors of the agent's by a system call of its own, and the driver is busy: the agent
+ * stays until all is open, does not spin, and then its threads end. */
+void case_swept(struct test *test)
+{
+	struct fake_queue kept = *start_closed(test);
+	uint32_t before = rm_calls(GP_RM_DISABLE_CHANNELS);
+
+	rm_rule(FAKE_RM_STATUS, GP_RM_DISABLE_CHANNELS, GP_RM_ERR_BUSY, 4);
+	CHECK(test_number(test, "sweep", 100) == 0);
+	start_leave(test); /* nothing else may wake the agent's thread */
+	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
+	CHECK(rm_calls(GP_RM_DISABLE_CHANNELS) <= before + 6u);
+	CHECK(start_until_alone(test));
 	rm_end(test);
 }
 
