@@ -237,13 +237,8 @@ void gp_thread_leave(void)
 
 	do {
 		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
-		if (gp_agent.driver && gp_agent.driver->tidy)
-			gp_agent.driver->tidy();
 		closed = thread_open();
-		if (!closed && gp_agent.leaving) {
-			gp_agent.off = true;
-			gp_fds_drop_all();
-		}
+		gp_agent.off |= !closed && gp_agent.leaving;
 		gp_agent_unlock();
 		gp_gate_deliver();
 	} while (closed && thread_sleep(THREAD_REOPEN_NS));
@@ -288,7 +283,8 @@ static long thread_wait(uint64_t due_ns, bool sending, short *ret_came)
 		int fd = gp_fd(thread_uses[i]);
 
 		ret_came[i] = 0;
-		if (fd < 0)
+		/* A thread that ended in gp_link_down() may have left the socket behind. */
+		if (fd < 0 || (i == THREAD_SOCKET && gp_agent.link == GP_LINK_DOWN))
 			continue;
 		of[count] = i;
 		polls[count++] = (struct pollfd){ fd, i == THREAD_SOCKET && sending ? POLLOUT : POLLIN, 0 };
@@ -322,6 +318,8 @@ void *gp_thread_run(void *unused)
 		if (gp_agent.exiting || thread_gives_up(r >= 0 || r == -EINTR)) {
 			gp_agent_unlock();
 			gp_thread_leave();
+			if (gp_agent.off)
+				gp_fds_drop_all();
 			return NULL;
 		}
 		due = thread_step(came[THREAD_INOTIFY], came[THREAD_TRAP]);
