@@ -186,9 +186,9 @@ bool gp_thread_wake(void); /* false: the thread cannot be woken any more */
 void gp_thread_leave(void);
 
 /* guard.c: the thread that takes over if the agent's thread ends */
-void gp_guard_start(void);  /* by the agent's thread */
-/* By the agent's thread, no lock held: replaces a guard that has ended. has_ended: GP_FD_GUARD is readable. */
-void gp_guard_check(bool has_ended);
+void gp_guard_start(void);  /* by the agent's thread; if there is one already, nothing */
+/* By the agent's thread, no lock held: replaces a guard that has ended. came: what poll() says about GP_FD_GUARD. */
+void gp_guard_check(short came);
 void gp_guard_forget(void); /* forked child */
 
 /* doorbell.c: no lock */

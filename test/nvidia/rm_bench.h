@@ -46,6 +46,8 @@ void case_greeted(struct test *test);
 void case_spare(struct test *test);
 void case_unsure(struct test *test);
 void case_swept(struct test *test);
+void case_killed(struct test *test);
+void case_unasked(struct test *test);
 
 /* rm_refused.c */
 void case_statuses(struct test *test);

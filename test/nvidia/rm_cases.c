@@ -520,6 +520,8 @@ const struct test_case test_cases[] = {
 	{ "spare", case_spare },
 	{ "unsure", case_unsure },
 	{ "swept", case_swept },
+	{ "killed", case_killed },
+	{ "unasked", case_unasked },
 	{ NULL, NULL },
 };
 /* clang-format on */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "test/nvidia/rm_bench.h"
 
@@ -196,6 +197,55 @@ void case_swept(struct test *test)
 	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
 	CHECK(rm_calls(GP_RM_DISABLE_CHANNELS) <= before + 6u);
 	CHECK(start_until_alone(test));
+	rm_end(test);
+}
+
+/* A filter of the program's ends each thread of the agent's at a call that the program never makes: what the daemon
+ * held closed opens all the same, and no call of the program's waits for a thread that has ended. */
+void case_killed(struct test *test)
+{
+	static const uint32_t calls[] = { SYS_fstat, SYS_getsockopt, SYS_eventfd2 };
+	struct fake_queue kept = *start_closed(test);
+
+	for (uint32_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		CHECK(!strcmp(test_ask(test, "filter %u 1", calls[i]), "ok 0"));
+	start_leave(test);
+	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
+	CHECK(start_until_alone(test));
+	CHECK(test_number(test, "slice?", 0) == FAKE_RM_SLICE_US);
+	rm_end(test);
+}
+
+/* Clock ticks of processor time that the program has used. */
+static long start_ticks(const struct test *test)
+{
+	char path[64], text[512] = "", *at;
+	long user = 0, system = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", test->pid);
+	file = fopen(path, "r");
+	CHECK(file && fgets(text, sizeof(text), file) && (at = strrchr(text, ')')) &&
+	      sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &user, &system) == 2);
+	if (file)
+		fclose(file);
+	return user + system;
+}
+
+/* A filter of the program's forbids the question whose a socket is: the agent leaves the dead daemon's socket all the
+ * same, and its thread does not spin. */
+void case_unasked(struct test *test)
+{
+	struct fake_queue kept = *start_closed(test);
+	long before;
+
+	CHECK(!strcmp(test_ask(test, "filter %u 0", SYS_getsockopt), "ok 0"));
+	start_leave(test);
+	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
+	before = start_ticks(test);
+	for (uint32_t i = 0; i < 500u; i++)
+		usleep(1000);
+	CHECK(start_ticks(test) - before < sysconf(_SC_CLK_TCK) / 10);
 	rm_end(test);
 }
 

@@ -161,6 +161,7 @@ static void rests(void)
 	gp_agent.link = GP_LINK_UP;
 	assert_int_equal(pthread_create(&thread, NULL, thread_that_rests, NULL), 0);
 	sem_wait(&done);
+	sem_wait(&done); /* first the gates, then all else */
 	gp_agent_lock();
 	assert_int_equal(released_after, 1);
 	assert_false(gp_slots[1].closed);
