@@ -22,7 +22,8 @@ enum gp_fd_use {
 	GP_FD_READ_IN,
 	GP_FD_DEBUG_OUT,
 	GP_FD_DEBUG_IN,
-	GP_FD_TRAP, /* userfaultfd: readable when a program's thread rings a watched queue */
+	GP_FD_TRAP,  /* userfaultfd: readable when a program's thread rings a watched queue */
+	GP_FD_GUARD, /* pidfd of the guard: readable when that thread has ended */
 	GP_FD_LOG,
 	GP_FD_FILES, /* from here on duplicates of the application's files: GP_FD_FILE_MAX for each driver */
 };
@@ -36,6 +37,9 @@ int gp_fd(unsigned use); /* -1: none */
  * closed it by a system call of its own, the number may be the application's by now: -1, and the agent neither reads,
  * writes nor closes it. */
 int gp_fd_verified(unsigned use);
+/* While trusted, the numbers of the drivers' files count as the agent's and no other does: gp_fd_verified() makes no
+ * system call. */
+void gp_fds_trust(bool trust);
 bool gp_fd_is_like(unsigned use, int fd); /* whether fd is the same kind of file as that of use: an eventfd, say */
 
 /* Takes fd over: moves it to a high number and closes the old one. 0 or -errno (fd is then closed as well). */
@@ -43,7 +47,8 @@ int gp_fd_take(unsigned use, int fd);
 /* As take, but the number of use stays the same: fd's file atomically replaces the old one there. */
 int gp_fd_replace(unsigned use, int fd);
 void gp_fd_drop(unsigned use);
-void gp_fds_drop_all(void); /* in a forked child */
+void gp_fd_forget(unsigned use); /* its number is another file's */
+void gp_fds_drop_all(void);      /* in a forked child */
 
 bool gp_fd_is_own(int fd);
 /* Whether enough descriptors are left to the program: an agent that took the last ones would break it. The agent asks

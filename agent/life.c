@@ -38,7 +38,7 @@ static void life_prepare_child(void)
 	if (!gp_agent.pid)
 		return;
 	gp_agent.pid = 0;
-	gp_agent.exiting = false;
+	gp_agent.exiting = gp_agent.leaving = false;
 	gp_agent.epoch++;
 	gp_agent.thread_started = false;
 	gp_agent.greeted_before = gp_agent.arms_without_barrier = false;
@@ -215,6 +215,9 @@ __attribute__((destructor)) static void life_exit(void)
 	if (gp_agent.driver)
 		gp_agent.driver->release();
 	gp_log("agent: exit");
+	/* What did not open is tried again by the agent's thread, until the process ends. */
+	if (gp_gate_closed_count())
+		gp_thread_wake();
 	gp_agent_unlock();
 	gp_gate_deliver();
 }

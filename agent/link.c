@@ -32,21 +32,26 @@ static struct {
 	_Alignas(8) uint8_t outbox[LINK_OUTBOX_SIZE]; /* size, message, size, message … */
 } link_state;
 
-static uint64_t link_cookie(int fd)
+/* 0 or -errno. */
+static int link_cookie(int fd, uint64_t *ret_cookie)
 {
-	uint64_t cookie = 0;
-	uint32_t size = sizeof(cookie);
+	uint32_t size = sizeof(*ret_cookie);
 
-	if (gp_sys(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, (long)&cookie, (long)&size) < 0)
-		return 0;
-	return cookie;
+	return (int)gp_sys(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, (long)ret_cookie, (long)&size);
 }
 
 static int link_fd(void)
 {
-	int fd = gp_fd(GP_FD_SOCKET);
+	int fd = gp_fd(GP_FD_SOCKET), r;
+	uint64_t cookie = 0;
 
-	return fd >= 0 && link_cookie(fd) == link_state.cookie ? fd : -1;
+	if (fd < 0)
+		return -1;
+	r = link_cookie(fd, &cookie);
+	/* If a filter forbids the question, the file's number must do. */
+	if (r < 0 && r != -EBADF && r != -ENOTSOCK)
+		return gp_fd_verified(GP_FD_SOCKET);
+	return r >= 0 && cookie == link_state.cookie ? fd : -1;
 }
 
 void gp_link_down(const char *why)
@@ -62,6 +67,8 @@ void gp_link_down(const char *why)
 		gp_agent.driver->release();
 	if (link_fd() >= 0)
 		gp_fd_drop(GP_FD_SOCKET);
+	else
+		gp_fd_forget(GP_FD_SOCKET); /* the agent's thread must not wait for it */
 	/* The agent keeps the doorbell's number: an application thread may be about to write to it. */
 	spare = gp_sys(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (spare >= 0)
@@ -241,7 +248,8 @@ int gp_link_connect(void)
 		r = gp_fd_take(GP_FD_SOCKET, (int)fd);
 	if (r < 0)
 		return (int)r;
-	link_state.cookie = link_cookie(gp_fd(GP_FD_SOCKET));
+	link_state.cookie = 0;
+	link_cookie(gp_fd(GP_FD_SOCKET), &link_state.cookie);
 	link_state.used = 0;
 	gp_agent.link = GP_LINK_GREETED;
 	gp_log("link: connected");

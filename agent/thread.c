@@ -3,6 +3,7 @@
  * happens. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -144,6 +145,18 @@ static void thread_look(uint64_t now_ns, bool has_changed)
 	thread_retry.try_ns = now_ns;
 }
 
+/* Tries what did not open before. How many gates are still closed. */
+static uint32_t thread_open(void)
+{
+	uint32_t before = gp_gate_closed_count();
+
+	gp_gates_open(0);
+	/* What release() could not give back with closed gates. */
+	if (before && !gp_gate_closed_count() && gp_agent.driver)
+		gp_agent.driver->release();
+	return gp_gate_closed_count();
+}
+
 static uint64_t thread_step(short inotify, short trap)
 {
 	uint64_t now = gp_sys_now_ns(), due, other;
@@ -176,7 +189,7 @@ static uint64_t thread_step(short inotify, short trap)
 	/* The link is down, or the daemon has not answered HELLO and perhaps never will: no lease is running that would
 	 * open a gate that did not open before. */
 	if (gp_agent.link != GP_LINK_UP && gp_gate_closed_count()) {
-		gp_gates_open(0);
+		thread_open();
 		return now + THREAD_REOPEN_NS;
 	}
 	/* If the link went down in this step, the next step, at once, sets when to retry. */
@@ -200,16 +213,41 @@ static bool thread_gives_up(bool can_sleep)
 	gp_gates_open(0);
 	if (gp_agent.driver)
 		gp_agent.driver->release();
-	gp_agent.off = gp_agent.exiting = true;
-	gp_fds_drop_all();
+	gp_agent.leaving = gp_agent.exiting = true;
 	return true;
 }
 
+/* Sleeps, by any of three calls: a filter of the program may forbid some. False: it cannot. */
+static bool thread_sleep(uint64_t ns)
+{
+	const struct timespec wait = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+	static uint32_t word;
+	long r = gp_sys(SYS_nanosleep, (long)&wait, 0);
+
+	if (r && r != -EINTR)
+		r = gp_sys(SYS_ppoll, 0, 0, (long)&wait, 0, 8);
+	if (r && r != -EINTR)
+		r = gp_sys(SYS_futex, (long)&word, FUTEX_WAIT_PRIVATE, 0, (long)&wait);
+	return !r || r == -EINTR || r == -ETIMEDOUT;
+}
+
+void gp_thread_leave(void)
+{
+	uint32_t closed;
+
+	do {
+		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
+		closed = thread_open();
+		gp_agent.off |= !closed && gp_agent.leaving;
+		gp_agent_unlock();
+		gp_gate_deliver();
+	} while (closed && thread_sleep(THREAD_REOPEN_NS));
+}
+
 /* Waits until the program has descriptors to spare; until then the agent gates nothing. False: the program is in
- * exit(). */
+ * exit(), or the thread cannot wait. */
 static bool thread_has_room(void)
 {
-	const struct timespec wait = { THREAD_SHORT_NS / 1000000000u, 0 };
 	bool taken, is_logged = false;
 
 	for (;;) {
@@ -221,13 +259,45 @@ static bool thread_has_room(void)
 		if (!is_logged)
 			gp_log("thread: too few descriptors are left for the program; it waits for more");
 		is_logged = true;
-		gp_sys(SYS_nanosleep, (long)&wait, 0);
+		if (!thread_sleep(THREAD_SHORT_NS))
+			return false;
 	}
+}
+
+/* What the thread waits for, and whether it has come (revents). */
+enum { THREAD_WAKE, THREAD_SOCKET, THREAD_INOTIFY, THREAD_TRAP, THREAD_GUARD, THREAD_WAITS };
+static const uint8_t thread_uses[THREAD_WAITS] = { GP_FD_WAKE, GP_FD_SOCKET, GP_FD_INOTIFY, GP_FD_TRAP, GP_FD_GUARD };
+
+/* Waits for one of them or until due_ns. Asks for those alone that are there: the kernel takes no more entries than the
+ * program may have descriptors. */
+static long thread_wait(uint64_t due_ns, bool sending, short *ret_came)
+{
+	struct pollfd polls[THREAD_WAITS];
+	uint8_t of[THREAD_WAITS];
+	uint64_t now_ns = gp_sys_now_ns(), rest_ns = due_ns <= now_ns ? 0 : due_ns - now_ns;
+	struct timespec wait = { (time_t)(rest_ns / 1000000000u), (long)(rest_ns % 1000000000u) };
+	uint32_t count = 0;
+	long r;
+
+	for (uint8_t i = 0; i < THREAD_WAITS; i++) {
+		int fd = gp_fd(thread_uses[i]);
+
+		ret_came[i] = 0;
+		/* A thread that ended in gp_link_down() may have left the socket behind. */
+		if (fd < 0 || (i == THREAD_SOCKET && gp_agent.link == GP_LINK_DOWN))
+			continue;
+		of[count] = i;
+		polls[count++] = (struct pollfd){ fd, i == THREAD_SOCKET && sending ? POLLOUT : POLLIN, 0 };
+	}
+	r = gp_sys(SYS_ppoll, (long)polls, count, rest_ns > UINT64_MAX / 4u ? 0 : (long)&wait, 0, 8);
+	for (uint32_t i = 0; i < count && r > 0; i++)
+		ret_came[of[i]] = polls[i].revents;
+	return r;
 }
 
 void *gp_thread_run(void *unused)
 {
-	struct pollfd polls[4] = { 0 };
+	short came[THREAD_WAITS] = { 0 };
 	bool sending;
 	long r = 0;
 
@@ -240,28 +310,22 @@ void *gp_thread_run(void *unused)
 		return NULL;
 	gp_guard_start();
 	for (;;) {
-		struct timespec wait;
-		uint64_t due, now;
+		uint64_t due;
 
-		gp_guard_check();
+		gp_guard_check(came[THREAD_GUARD]);
 		gp_sys_drain(gp_fd_verified(GP_FD_WAKE));
 		gp_lock_take(&gp_agent.lock, GP_LOCK_THREAD);
 		if (gp_agent.exiting || thread_gives_up(r >= 0 || r == -EINTR)) {
 			gp_agent_unlock();
-			gp_gate_deliver();
+			gp_thread_leave();
+			if (gp_agent.off)
+				gp_fds_drop_all();
 			return NULL;
 		}
-		due = thread_step(polls[2].revents, polls[3].revents);
+		due = thread_step(came[THREAD_INOTIFY], came[THREAD_TRAP]);
 		sending = gp_link_has_unsent();
 		gp_agent_unlock();
 		gp_gate_deliver();
-		polls[0] = (struct pollfd){ gp_fd(GP_FD_WAKE), POLLIN, 0 };
-		polls[1] = (struct pollfd){ gp_fd(GP_FD_SOCKET), sending ? POLLOUT : POLLIN, 0 };
-		polls[2] = (struct pollfd){ gp_fd(GP_FD_INOTIFY), POLLIN, 0 };
-		polls[3] = (struct pollfd){ gp_fd(GP_FD_TRAP), POLLIN, 0 };
-		now = gp_sys_now_ns();
-		due = due <= now ? 0 : due - now;
-		wait = (struct timespec){ (time_t)(due / 1000000000u), (long)(due % 1000000000u) };
-		r = gp_sys(SYS_ppoll, (long)polls, 4, due > UINT64_MAX / 4u ? 0 : (long)&wait, 0, 8);
+		r = thread_wait(due, sending, came);
 	}
 }

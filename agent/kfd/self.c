@@ -112,11 +112,20 @@ void gp_kfd_self_change(struct gp_slot *const *slots, uint32_t count, bool open,
 void gp_kfd_self_release(void)
 {
 	struct gp_kfd_dbg_trap args = { .op = GP_KFD_DBG_DISABLE };
+	bool any = false;
+	int r;
 
 	if (!gp_kfd.debugging)
 		return;
+	for (uint32_t i = 0; i < gp_slot_limit(); i++)
+		any |= gp_slots[i].used && gp_slots[i].closed && gp_slots[i].closed_by == GP_MECHANISM_SELF;
 	/* This call resumes every queue that is still suspended. */
-	gp_log1("self: no longer debugger, result", self_trap(&args));
+	r = self_trap(&args);
+	gp_log1("self: no longer debugger, result", r);
+	/* The driver cannot now: they stay suspended, and the agent's thread tries again. EINVAL: there is no debugger.
+	 */
+	if (any && r < 0 && r != -EINVAL)
+		return;
 	gp_kfd.debugging = false;
 	for (uint32_t i = 0; i < gp_slot_limit(); i++)
 		if (gp_slots[i].used && gp_slots[i].closed_by == GP_MECHANISM_SELF) {

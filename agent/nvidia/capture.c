@@ -30,7 +30,8 @@ static bool capture_describe(const struct gp_slot *slot, struct gp_wire_group *r
 {
 	const struct gp_nvidia_group *group = gp_nvidia_group_of(slot);
 	struct gp_wire_group message = {
-		.fd = gp_nvidia_file_fd(slot->file),
+		/* The agent's alone: the program may close its own at any time. */
+		.fd = gp_nvidia_file_fd(slot->file) < 0 ? -1 : gp_fd(slot->group_use),
 		.client = group->client,
 		.subdevice = group->subdevice,
 		.group = group->group,

@@ -8,12 +8,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "agent/file.h"
 #include "agent/log.h"
 #include "agent/nvidia/nvidia.h"
 #include "agent/sys.h"
 
 #define FILE_LOST_NS 1000000000ull /* between two attempts at lost files; chosen */
+/* Numbers at which a file is looked for if the descriptors cannot be listed: all below the limit, but at least and at
+ * most so many. A program may have lowered its limit. Chosen: 0.4 and 7 ms. */
+#define FILE_ASKED_MIN 4096u
+#define FILE_ASKED_MAX 65536u
 
 #define FILE_ALL ((1u << GP_FD_FILE_MAX) - 1u)
 
@@ -144,15 +149,38 @@ void gp_nvidia_file_closed(uint32_t files)
 	gp_thread_wake();
 }
 
-/* The first descriptor of this process for which is_it returns true. -ENOENT: none; other errors: the descriptors
- * cannot be listed. */
-static int file_search(bool (*is_it)(int fd, uint32_t what), uint32_t what)
+typedef bool file_question(int fd, uint32_t what);
+
+/* As file_search(), number by number: without /proc, or without a descriptor to read it by. */
+static int file_search_numbers(file_question *is_it, uint32_t what, int why_not_listed)
+{
+	struct rlimit limit = { FILE_ASKED_MAX, 0 };
+	bool is_short;
+
+	gp_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit);
+	is_short = limit.rlim_cur > FILE_ASKED_MAX;
+	if (is_short)
+		limit.rlim_cur = FILE_ASKED_MAX;
+	if (limit.rlim_cur < FILE_ASKED_MIN)
+		limit.rlim_cur = FILE_ASKED_MIN;
+	for (int fd = 0; (rlim_t)fd < limit.rlim_cur; fd++)
+		if (!gp_fd_is_own(fd) && is_it(fd, what))
+			return fd;
+	/* It may be above, and is found as soon as there is a descriptor again. */
+	return is_short && (why_not_listed == -EMFILE || why_not_listed == -ENFILE) ? why_not_listed : -ENOENT;
+}
+
+/* The first descriptor of this process for which is_it returns true. -ENOENT: none; other errors: not known. */
+static int file_search(file_question *is_it, uint32_t what)
 {
 	_Alignas(8) uint8_t entries[2048];
 	/* Not /proc/self: that is the process's first thread, which may have ended. */
 	long folder = gp_sys(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int found = folder < 0 ? -EACCES : -ENOENT;
+	int found = -ENOENT;
 	long size;
+
+	if (folder < 0)
+		return file_search_numbers(is_it, what, (int)folder);
 
 	while (found == -ENOENT && (size = gp_sys(SYS_getdents64, folder, (long)entries, sizeof(entries))) > 0)
 		for (long at = 0; at < size && found == -ENOENT;) {
@@ -183,7 +211,9 @@ static bool file_is_used(int own)
 	return !file_is_same(own, own) || file_search(file_is_at, (uint32_t)own) != -ENOENT;
 }
 
-/* Whether fd reaches the client of this file: RM then answers a question about one of its groups. */
+/* Whether fd reaches the client of this file: RM then answers a question about one of its groups. A driver that is busy
+ * or lost does not answer, and it is not known. */
+static bool file_is_unsure; /* lock held */
 static bool file_reaches(int fd, uint32_t file)
 {
 	uint32_t number = 0;
@@ -193,10 +223,14 @@ static bool file_reaches(int fd, uint32_t file)
 	for (uint32_t i = 0; i < gp_nvidia_object_limit(); i++) {
 		const struct gp_nvidia_object *object = &gp_nvidia_objects[i];
 
-		if (object->used && object->class_id == GP_RM_CLASS_GROUP && object->file == file)
-			return gp_nvidia_control_on(fd, &(struct gp_nvidia_call){ file, object->client, object->handle,
-										  GP_RM_GROUP_INFO, &number,
-										  sizeof(number) }) == 0;
+		if (object->used && object->class_id == GP_RM_CLASS_GROUP && object->file == file) {
+			int r = gp_nvidia_control_on(fd, &(struct gp_nvidia_call){ file, object->client, object->handle,
+										   GP_RM_GROUP_INFO, &number,
+										   sizeof(number) });
+
+			file_is_unsure |= r == -EBUSY || r == -EIO || r == -ENOMEM;
+			return r == 0;
+		}
 	}
 	return false;
 }
@@ -209,14 +243,16 @@ int gp_nvidia_file_fd(uint32_t file)
 		return fd < 0 ? -EBADF : fd;
 	/* A file of which the agent never had a duplicate has no closed gate to open. */
 	if (gp_nvidia.lost_files >> file & 1 && !gp_fds_are_enough())
-		return -EMFILE;
+		return -EBADF;
 	/* The application has closed the agent's duplicate. It has the same file open itself, and the agent needs it to
 	 * open gates. */
+	file_is_unsure = false;
 	fd = file_search(file_reaches, file);
 	gp_log2("nvidia: our descriptor is gone: client, another", gp_nvidia.file_clients[file], fd);
 	if (fd < 0)
-		return fd;
-	return file_take(file, fd) ? gp_fd(GP_NVIDIA_FD + file) : -EMFILE;
+		return fd == -ENOENT && file_is_unsure ? -EAGAIN : fd;
+	/* If the program has none to spare, its own is used, this time. */
+	return gp_fds_are_enough() && file_take(file, fd) ? gp_fd(GP_NVIDIA_FD + file) : fd;
 }
 
 /* Lost files to try again: the agent does not see their end, and the program may have descriptors to spare by now. */

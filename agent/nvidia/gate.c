@@ -33,9 +33,11 @@ int gp_nvidia_control_on(int fd, const struct gp_nvidia_call *call)
 
 int gp_nvidia_control(const struct gp_nvidia_call *call)
 {
-	int fd = call->file == GP_NVIDIA_NONE ? -1 : gp_nvidia_file_fd(call->file);
+	int fd = call->file == GP_NVIDIA_NONE ? -EBADF : gp_nvidia_file_fd(call->file);
 
-	return fd < 0 ? -EBADF : gp_nvidia_control_on(fd, call);
+	if (fd >= 0)
+		return gp_nvidia_control_on(fd, call);
+	return fd == -ENOENT ? -EBADF : fd;
 }
 
 /* The channels of a group that the agent may change, in the order of the object table. */
@@ -178,9 +180,13 @@ void gp_nvidia_change(uint32_t mechanism, struct gp_slot *const *slots, uint32_t
 	for (uint32_t i = 0; i < count && open && mechanism == GP_MECHANISM_BORROW; i++)
 		gp_nvidia_group_of(slots[i])->restore_due = true;
 	gate_batches(slots, count, open, results);
-	for (uint32_t i = 0; i < count && open; i++)
+	for (uint32_t i = 0; i < count && open; i++) {
 		if (gp_nvidia_group_of(slots[i])->restore_due && !results[i])
 			results[i] = gp_nvidia_slice_restore(slots[i]);
+		/* Its file is closed, and with it the group has ended: there is nothing to open. */
+		if (results[i] == -EBADF)
+			results[i] = 0;
+	}
 }
 
 void gp_nvidia_enable_one(const struct gp_slot *slot, struct gp_nvidia_object *channel)

@@ -90,8 +90,9 @@ void gp_nvidia_objects_reset(void);
 bool gp_nvidia_file_is_rm(int fd);
 uint32_t gp_nvidia_file_add(int fd, uint32_t client); /* GP_NVIDIA_NONE: no room */
 void gp_nvidia_file_release(uint32_t file);
-/* The agent's duplicate, checked first; duplicated anew if the application has closed it. -ENOENT: no descriptor of the
- * process has that file; other errors: not known. */
+/* The agent's duplicate, checked first; duplicated anew if the application has closed it, or, if there is no descriptor
+ * to spare, the application's own, which is good for one call. -ENOENT: no descriptor of the process has that file;
+ * -EBADF: there is no such file, or the agent has changed nothing on it; other errors: not known now. */
 int gp_nvidia_file_fd(uint32_t file);
 void gp_nvidia_files_tidy(void); /* drops files that only the agent has open, with their clients */
 

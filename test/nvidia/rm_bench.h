@@ -43,6 +43,11 @@ void case_counts(struct test *test);
 void case_start(struct test *test);
 void case_still(struct test *test);
 void case_greeted(struct test *test);
+void case_spare(struct test *test);
+void case_unsure(struct test *test);
+void case_swept(struct test *test);
+void case_killed(struct test *test);
+void case_unasked(struct test *test);
 
 /* rm_refused.c */
 void case_statuses(struct test *test);

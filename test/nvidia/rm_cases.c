@@ -485,6 +485,7 @@ static void case_storm(struct test *test)
 	rm_end(test);
 }
 
+/* clang-format off */
 const struct test_case test_cases[] = {
 	{ "storm", case_storm },
 	{ "going", case_going },
@@ -516,6 +517,12 @@ const struct test_case test_cases[] = {
 	{ "start", case_start },
 	{ "still", case_still },
 	{ "greeted", case_greeted },
+	{ "spare", case_spare },
+	{ "unsure", case_unsure },
+	{ "swept", case_swept },
+	{ "killed", case_killed },
+	{ "unasked", case_unasked },
 	{ NULL, NULL },
 };
+/* clang-format on */
 const struct test_case test_hsa_cases[] = { { NULL, NULL } }, test_guest_cases[] = { { NULL, NULL } };

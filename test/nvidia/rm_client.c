@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -452,6 +453,20 @@ static bool gpu_request(const struct request *request)
 	return true;
 }
 
+static int filter_call(uint32_t number, bool ends)
+{
+	struct sock_filter lines[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, ends ? SECCOMP_RET_KILL_THREAD : SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(lines) / sizeof(lines[0]), lines };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) |
+	       (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+}
+
 static bool descriptor_request(const struct request *request)
 {
 	uint32_t a = request->a;
@@ -465,6 +480,12 @@ static bool descriptor_request(const struct request *request)
 		answer(dup2(ctl, (int)a) == (int)a);
 	} else if (request_is(request, "steal")) { /* the same for another file, by a system call of its own */
 		answer(steal((int)a));
+	} else if (request_is(request, "drop")) { /* closes it by a system call of its own */
+		answer(syscall(SYS_close, a));
+	} else if (request_is(request, "filter")) { /* from now on a call ends its thread, or is answered with EPERM */
+		answer(filter_call(a, request->b));
+	} else if (request_is(request, "sweep")) { /* and all from that number on, as a daemon does when it starts */
+		answer(syscall(SYS_close_range, a, ~0u, 0));
 	} else if (request_is(request, "end")) { /* all its descriptors, and nothing freed */
 		answer(close(ctl) | (a ? close_range(3, 60, 0) : 0));
 		ctl = -1;

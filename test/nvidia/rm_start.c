@@ -2,6 +2,9 @@
 /* Contexts that start, and disables that are counted, on the fake resource manager. */
 #include <gpreempt/rm.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "test/nvidia/rm_bench.h"
 
@@ -108,6 +111,141 @@ void case_still(struct test *test)
 		CHECK(fake_sync(&test->fake));
 	}
 	CHECK(test->fake.counts[GP_WIRE_LOST] == 0);
+	rm_end(test);
+}
+
+/* The program has no thread but its first. */
+static bool start_until_alone(const struct test *test)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", test->pid);
+	for (int i = 0; i < AGENT_WAIT_MS; i++, usleep(1000)) {
+		struct stat st;
+
+		if (stat(path, &st) == 0 && st.st_nlink == 3)
+			return true;
+	}
+	return false;
+}
+
+/* One context that the daemon holds closed and short. */
+static struct fake_queue *start_closed(struct test *test)
+{
+	struct fake_queue *queue = rm_start_one(test, test->mechanism, LEASE_MS);
+
+	test_ask(test, "many 1 1");
+	CHECK(start_until_flags(test, queue, 0));
+	if (test->mechanism == GP_MECHANISM_CHANNEL)
+		CHECK(fake_order_one(&test->fake, queue, false) == 0 && rm_slice_order(test, queue, 1) == 0);
+	else
+		rm_set(queue, 1, 1);
+	CHECK(rm_disabled(queue) == 8 && rm_slice(queue) == 1);
+	return queue;
+}
+
+/* The same, and the agent's duplicate of its file is closed by a system call of the program's own. */
+static struct fake_queue start_dropped(struct test *test, rlim_t most)
+{
+	struct fake_queue *queue = start_closed(test);
+	struct rlimit limit = { most, 1024 };
+
+	CHECK(test_number(test, "number", 3) == 1);
+	CHECK(prlimit(test->pid, RLIMIT_NOFILE, &limit, NULL) == 0);
+	CHECK(test_number(test, "drop", (uint32_t)queue->group.fd) == 0);
+	return *queue;
+}
+
+static void start_leave(struct test *test)
+{
+	close(test->fake.socket);
+	test->fake.socket = -1;
+}
+
+/* The daemon dies while the program, which has closed the agent's duplicate, has no descriptor to spare: what the
+ * daemon held closed opens all the same. */
+void case_spare(struct test *test)
+{
+	struct fake_queue kept = start_dropped(test, 4); /* all in use, and as many as the agent's thread waits for */
+
+	start_leave(test);
+	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
+	rm_end(test);
+}
+
+/* The same, and the driver is busy when the agent asks it which file is which: it asks again. */
+void case_unsure(struct test *test)
+{
+	struct fake_queue kept = start_dropped(test, 1024);
+
+	rm_rule(FAKE_RM_STATUS, GP_RM_GROUP_INFO, GP_RM_ERR_BUSY, 9);
+	start_leave(test);
+	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
+	rm_end(test);
+}
+
+/* The program closes all descriptors of the agent's by a system call of its own, and the driver is busy: the agent
+ * stays until all is open, does not spin, and then its threads end. */
+void case_swept(struct test *test)
+{
+	struct fake_queue kept = *start_closed(test);
+	uint32_t before = rm_calls(GP_RM_DISABLE_CHANNELS);
+
+	rm_rule(FAKE_RM_STATUS, GP_RM_DISABLE_CHANNELS, GP_RM_ERR_BUSY, 4);
+	CHECK(test_number(test, "sweep", 100) == 0);
+	start_leave(test); /* nothing else may wake the agent's thread */
+	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
+	CHECK(rm_calls(GP_RM_DISABLE_CHANNELS) <= before + 6u);
+	CHECK(start_until_alone(test));
+	rm_end(test);
+}
+
+/* A filter of the program's ends each thread of the agent's at a call that the program never makes: what the daemon
+ * held closed opens all the same, and no call of the program's waits for a thread that has ended. */
+void case_killed(struct test *test)
+{
+	static const uint32_t calls[] = { SYS_fstat, SYS_getsockopt, SYS_eventfd2 };
+	struct fake_queue kept = *start_closed(test);
+
+	for (uint32_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		CHECK(!strcmp(test_ask(test, "filter %u 1", calls[i]), "ok 0"));
+	start_leave(test);
+	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
+	CHECK(start_until_alone(test));
+	CHECK(test_number(test, "slice?", 0) == FAKE_RM_SLICE_US);
+	rm_end(test);
+}
+
+/* Clock ticks of processor time that the program has used. */
+static long start_ticks(const struct test *test)
+{
+	char path[64], text[512] = "", *at;
+	long user = 0, system = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", test->pid);
+	file = fopen(path, "r");
+	CHECK(file && fgets(text, sizeof(text), file) && (at = strrchr(text, ')')) &&
+	      sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &user, &system) == 2);
+	if (file)
+		fclose(file);
+	return user + system;
+}
+
+/* A filter of the program's forbids the question whose a socket is: the agent leaves the dead daemon's socket all the
+ * same, and its thread does not spin. */
+void case_unasked(struct test *test)
+{
+	struct fake_queue kept = *start_closed(test);
+	long before;
+
+	CHECK(!strcmp(test_ask(test, "filter %u 0", SYS_getsockopt), "ok 0"));
+	start_leave(test);
+	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
+	before = start_ticks(test);
+	for (uint32_t i = 0; i < 500u; i++)
+		usleep(1000);
+	CHECK(start_ticks(test) - before < sysconf(_SC_CLK_TCK) / 10);
 	rm_end(test);
 }
 

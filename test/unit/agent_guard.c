@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The agent's thread ends in the middle of a gate change, with the lock held: an heir has the lock, opens what may be
- * closed, and who waits for the lock gets it. The driver is this test.
+ * closed, and who waits for the lock gets it. A guard that ends is replaced though nothing else happens. The driver is
+ * this test.
  */
+#include <linux/futex.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -18,8 +21,44 @@
 #include "agent/sys.h"
 
 static bool recovered, is_halfway;
+static bool sleeps;     /* the agent's thread waits without an end; atomic */
+static bool is_endless; /* nothing wakes it but its descriptors; atomic */
+static uint32_t waits;  /* for the agent's thread to end, of one guard after the other; atomic */
 static uint32_t opened, released_after;
 static sem_t ended, done;
+
+long __real_gp_sys_call(long number, const long arguments[6]);
+long __wrap_gp_sys_call(long number, const long arguments[6]);
+/* The agent's thread is woken by descriptors alone; the first guard ends when it sleeps. */
+long __wrap_gp_sys_call(long number, const long arguments[6])
+{
+	static __thread bool is_agent;
+	long endless[6];
+
+	if (number == SYS_ppoll && __atomic_load_n(&is_endless, __ATOMIC_ACQUIRE)) {
+		is_agent = true;
+		memcpy(endless, arguments, sizeof(endless));
+		endless[2] = 0;
+		__atomic_store_n(&sleeps, true, __ATOMIC_SEQ_CST);
+		return __real_gp_sys_call(number, endless);
+	}
+	if (number == SYS_futex && arguments[1] == FUTEX_LOCK_PI_PRIVATE &&
+	    __atomic_load_n(&is_endless, __ATOMIC_ACQUIRE) && !is_agent) {
+		uint32_t count = __atomic_fetch_add(&waits, 1, __ATOMIC_SEQ_CST);
+
+		/* The first is the agent's thread itself, which takes what the guards wait for. */
+		if (count == 1) {
+			while (!__atomic_load_n(&sleeps, __ATOMIC_SEQ_CST))
+				__real_gp_sys_call(SYS_sched_yield, arguments);
+			for (int i = 0; i < 1000; i++) /* asleep by now */
+				__real_gp_sys_call(SYS_sched_yield, arguments);
+			__real_gp_sys_call(SYS_exit, (const long[6]){ 0 });
+		}
+		if (count == 2)
+			sem_post(&done);
+	}
+	return __real_gp_sys_call(number, arguments);
+}
 
 static uint32_t fake_mechanisms(void)
 {
@@ -122,6 +161,7 @@ static void rests(void)
 	gp_agent.link = GP_LINK_UP;
 	assert_int_equal(pthread_create(&thread, NULL, thread_that_rests, NULL), 0);
 	sem_wait(&done);
+	sem_wait(&done); /* first the gates, then all else */
 	gp_agent_lock();
 	assert_int_equal(released_after, 1);
 	assert_false(gp_slots[1].closed);
@@ -162,6 +202,22 @@ static void forgotten(void)
 	gp_thread_wake();
 }
 
+/* A guard ends while the agent's thread sleeps and nothing wakes it. Where the kernel cannot tell, the thread looks
+ * when it is awake, and there is nothing to see. */
+static void unnoticed(void)
+{
+	pthread_t thread;
+	long fd = gp_sys(SYS_pidfd_open, gp_sys(SYS_gettid, 0), O_EXCL);
+
+	if (fd < 0)
+		return;
+	gp_sys_close((int)fd);
+	set_up();
+	__atomic_store_n(&is_endless, true, __ATOMIC_RELEASE);
+	assert_int_equal(pthread_create(&thread, NULL, gp_thread_run, NULL), 0);
+	sem_wait(&done);
+}
+
 /* Each in a process of its own: a thread that has ended cannot be had back. */
 static void in_child(void (*body)(void))
 {
@@ -195,10 +251,16 @@ static void test_forgotten(void **state)
 	in_child(forgotten);
 }
 
+static void test_unnoticed(void **state)
+{
+	(void)state;
+	in_child(unnoticed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_heir), cmocka_unit_test(test_rests),
-					    cmocka_unit_test(test_forgotten) };
+					    cmocka_unit_test(test_forgotten), cmocka_unit_test(test_unnoticed) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 #include "agent/sys.h"
 
 static uint32_t enables;
-static int written_to;
+static int written_to, refuses;
 
 int __wrap_gp_next_own_ioctl(int fd, unsigned long request, void *arg);
 int __wrap_gp_next_own_ioctl(int fd, unsigned long request, void *arg)
@@ -26,7 +26,7 @@ int __wrap_gp_next_own_ioctl(int fd, unsigned long request, void *arg)
 		enables++;
 		written_to = (int)args->enable.dbg_fd;
 	}
-	return 0;
+	return args->op == GP_KFD_DBG_ENABLE ? 0 : refuses;
 }
 
 static int begin(void **state)
@@ -36,6 +36,7 @@ static int begin(void **state)
 	(void)state;
 	enables = 0;
 	written_to = -1;
+	refuses = 0;
 	assert_int_equal(gp_page_reserve(), 0);
 	gp_kfd = (struct gp_kfd){ .runtime = GP_KFD_RUNTIME_OURS, .queue_counts = { 1 } };
 	assert_int_equal(gp_fd_take(GP_KFD_FD, open("/dev/null", O_RDWR | O_CLOEXEC)), 0);
@@ -83,11 +84,34 @@ static void test_stolen(void **state)
 	close(other);
 }
 
+/* The driver is busy when the agent gives the debugger's place back: its queues are still suspended, and opened later.
+ */
+static void test_busy(void **state)
+{
+	int result = 1;
+	struct gp_slot *slot;
+
+	(void)state;
+	assert_int_equal(close_gate(), 0);
+	slot = &gp_slots[0];
+	slot->used = slot->closed = true;
+	slot->closed_by = GP_MECHANISM_SELF;
+	refuses = -EBUSY;
+	gp_kfd_self_release();
+	assert_true(slot->closed && gp_kfd.debugging);
+	gp_kfd_self_change(&slot, 1, true, &result);
+	assert_int_equal(result, -EBUSY);
+	refuses = -EINVAL; /* it is no debugger any more */
+	gp_kfd_self_release();
+	assert_false(slot->closed || gp_kfd.debugging);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_ours, begin, end),
 		cmocka_unit_test_setup_teardown(test_stolen, begin, end),
+		cmocka_unit_test_setup_teardown(test_busy, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
