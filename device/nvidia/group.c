@@ -87,7 +87,7 @@ int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidi
 					   .app_us = wire->slice_us };
 	memcpy(group->channels, wire->channels, sizeof(group->channels));
 	if (gp_close_pending_of(lender->owner) < GROUP_CLOSES_MAX)
-		r = gp_living_getfd(lender->pid, lender->pidfd, wire->fd);
+		r = gp_living_getfd(GP_DEVICE_ASIDE(lender->owner), lender->pid, lender->pidfd, wire->fd);
 	group->fd = r < 0 ? -1 : r;
 	r = r < 0 ? r : 0;
 	if (r == -EBUSY)
