@@ -232,9 +232,10 @@ static __attribute__((noreturn)) void hold_run(uid_t uid, gid_t gid)
 	pid_t parent = getppid();
 	char text[64];
 
-	/* Nobody who reads the attack's output waits for a process that hangs. */
+	/* Nobody who has the other end of a file of the caller's waits for a process that hangs. */
 	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
 		dup2(nowhere, i);
+	syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0);
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
 		hold_fail("user namespace");
 	hold_die_with(parent);
