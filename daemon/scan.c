@@ -14,8 +14,7 @@
 #include "lib/aside.h"
 #include "lib/worker.h"
 
-#define SCAN_KNOWN_MAX  8192u
-#define SCAN_ASIDE(uid) (1ull << 41 | (uid)) /* the owner of a helper's calls; different from any other's */
+#define SCAN_KNOWN_MAX 8192u
 
 /* What a helper is told and says. A backend's state of later than gp_aside_start() is not there. */
 struct scan_list {
@@ -96,7 +95,7 @@ static void scan_name_aside(void *data)
  * open its gates. */
 static void scan_name(const struct gp_scan *scan, struct gp_scan_process *process)
 {
-	if (!gp_aside_call(SCAN_ASIDE(process->uid), scan_name_aside, process, sizeof(*process)))
+	if (!gp_aside_call(GP_ASIDE_SCAN(process->uid), scan_name_aside, process, sizeof(*process)))
 		return;
 	for (uint32_t i = 0; i < scan->before_count; i++)
 		if (scan->before[i].pid == process->pid && scan->before[i].uid == process->uid) {

@@ -70,6 +70,7 @@ static bool look_is_allowed(const struct look_data *look, const char *path)
 static void look_aside(void *data)
 {
 	struct look_data *look = data;
+	bool allowed;
 	char path[64];
 	int fd;
 
@@ -77,7 +78,8 @@ static void look_aside(void *data)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	for (uint32_t i = 0; i < look->count && look_is_allowed(look, path); i++)
+	allowed = look_is_allowed(look, path);
+	for (uint32_t i = 0; i < look->count && allowed; i++)
 		look->queues[i].ok = gp_silence_read(fd, &look->queues[i].value, sizeof(uint64_t),
 						     (off_t)look->queues[i].address) == sizeof(uint64_t);
 	close(fd);
@@ -94,7 +96,7 @@ static void look_read(void *context, struct gp_lane *lane, struct gp_worker_job 
 
 	(void)context, (void)job;
 	look->result =
-		gp_aside_call(GP_DEVICE_ASIDE(look->owner), look_aside, &look->data, look_size(look->data.count));
+		gp_aside_call(GP_ASIDE_CLIENT(look->owner), look_aside, &look->data, look_size(look->data.count));
 	/* If the process has not ended, all this time the number was its own. */
 	for (uint32_t i = 0; i < look->data.count && !gp_process_is_there(look->pidfd); i++)
 		look->data.queues[i].ok = false;

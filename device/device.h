@@ -65,9 +65,6 @@ struct gp_device_info {
 __attribute__((format(printf, 4, 5))) void gp_device_say(struct gp_device_info *info, uint32_t mechanism, bool usable,
 							 const char *format, ...);
 
-/* The owner of gp_aside_call() for what is read of a client's process; different from any uid. */
-#define GP_DEVICE_ASIDE(owner) (1ull << 40 | (owner))
-
 /* A client as backends see it. The daemon owns it; by tag the daemon finds it again. */
 struct gp_device_client {
 	uint64_t tag;

@@ -12,10 +12,9 @@
 #include "lib/cleanup.h"
 #include "lib/file.h"
 
-#define NVIDIA_PROC       "/proc/driver/nvidia"
-#define NVIDIA_ASIDE(uid) (1ull << 42 | (uid)) /* the owner of a helper's calls; different from any other's */
-#define NVIDIA_FILE_SIZE  65536u
-#define NVIDIA_PATH_SIZE  512u
+#define NVIDIA_PROC      "/proc/driver/nvidia"
+#define NVIDIA_FILE_SIZE 65536u
+#define NVIDIA_PATH_SIZE 512u
 
 /* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.03  Release Build …", or without "Open": the first
  * word of numbers with dots. */
@@ -216,7 +215,7 @@ pid_t gp_nvidia_mps(const char *root)
 		snprintf(look.folder, sizeof(look.folder), "%s/proc/%.16s", root, entry->d_name);
 		/* The kernel keeps 15 bytes of a name: of nvidia-cuda-mps-server and -control these. */
 		if (!stat(look.folder, &st) &&
-		    !gp_aside_call(NVIDIA_ASIDE(st.st_uid), nvidia_look, &look, sizeof(look)) &&
+		    !gp_aside_call(GP_ASIDE_MPS(st.st_uid), nvidia_look, &look, sizeof(look)) &&
 		    !strncmp(look.name, "nvidia-cuda-mps", 15))
 			found = (pid_t)strtol(entry->d_name, NULL, 10);
 	}

@@ -77,8 +77,7 @@ static void nvidia_smi(struct gp_facts_nvidia *nvidia, const char *root)
 }
 
 struct nvidia_look {
-	char root[GP_FACTS_PATH_SIZE];
-	uint64_t pid;
+	struct gp_facts_look base;
 	bool computes;
 };
 
@@ -87,8 +86,8 @@ struct nvidia_look {
 static void nvidia_look_aside(void *data)
 {
 	struct nvidia_look *look = data;
-	const char *root = look->root;
-	uint64_t pid = look->pid;
+	const char *root = look->base.root;
+	uint64_t pid = look->base.pid;
 	GP_AUTO_FREE char *maps = NULL;
 	struct dirent *entry;
 	bool found = false;
@@ -114,10 +113,10 @@ static void nvidia_look_aside(void *data)
 
 static bool nvidia_computes(struct gp_doctor_facts *facts, const char *root, uint64_t pid)
 {
-	struct nvidia_look look = { .pid = pid };
+	struct nvidia_look look = { .base.pid = pid };
 
-	(void)snprintf(look.root, sizeof(look.root), "%s", root);
-	return gp_facts_look(facts, root, pid, nvidia_look_aside, &look, sizeof(look)) && look.computes;
+	(void)snprintf(look.base.root, sizeof(look.base.root), "%s", root);
+	return gp_facts_look(facts, nvidia_look_aside, &look.base, sizeof(look)) && look.computes;
 }
 
 static void nvidia_processes(struct gp_doctor_facts *facts, const char *root)

@@ -69,17 +69,16 @@ static void process_queues(struct gp_doctor_facts *facts, const char *root, stru
 	closedir(folder);
 }
 
-bool gp_facts_look(struct gp_doctor_facts *facts, const char *root, uint64_t pid, void (*function)(void *data),
-		   void *data, size_t size)
+bool gp_facts_look(struct gp_doctor_facts *facts, void (*function)(void *look), struct gp_facts_look *look, size_t size)
 {
-	char path[GP_FACTS_PATH_SIZE];
+	char path[GP_FACTS_PATH_SIZE + 32];
 	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "%s/proc/%llu", root, (unsigned long long)pid);
+	(void)snprintf(path, sizeof(path), "%s/proc/%llu", look->root, (unsigned long long)look->pid);
 	/* The user of the process is who may hold helpers up. */
-	if (stat(path, &st) || !gp_aside_call(st.st_uid, function, data, size))
+	if (stat(path, &st) || !gp_aside_call(st.st_uid, function, look, size))
 		return true;
-	facts->locked_pid = facts->locked_count++ ? facts->locked_pid : pid;
+	facts->locked_pid = facts->locked_count++ ? facts->locked_pid : look->pid;
 	return false;
 }
 
@@ -156,7 +155,7 @@ static void process_name(struct gp_facts_process *process, const char *root)
 }
 
 struct process_look {
-	char root[GP_FACTS_PATH_SIZE];
+	struct gp_facts_look base;
 	struct gp_facts_process process;
 };
 
@@ -165,17 +164,17 @@ static void process_look_aside(void *data)
 {
 	struct process_look *look = data;
 
-	process_environment(&look->process, look->root);
-	process_hip(&look->process, look->root);
-	process_name(&look->process, look->root);
+	process_environment(&look->process, look->base.root);
+	process_hip(&look->process, look->base.root);
+	process_name(&look->process, look->base.root);
 }
 
 static void process_add(struct gp_doctor_facts *facts, const char *root, const struct gp_facts_process *process)
 {
-	struct process_look look = { .process = *process };
+	struct process_look look = { .base.pid = process->pid, .process = *process };
 
-	(void)snprintf(look.root, sizeof(look.root), "%s", root);
-	gp_facts_look(facts, root, process->pid, process_look_aside, &look, sizeof(look));
+	(void)snprintf(look.base.root, sizeof(look.base.root), "%s", root);
+	gp_facts_look(facts, process_look_aside, &look.base, sizeof(look));
 	facts->processes[facts->process_count++] = look.process;
 }
 

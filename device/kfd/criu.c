@@ -131,7 +131,7 @@ int gp_kfd_criu_begin(const struct gp_kfd_process *process, struct gp_kfd_guard 
 	if (stat(gp_kfd_criu_path, &charge.driver))
 		return -errno;
 	/* Should the number be another's by now, the guard's calls fail: the pidfd is not. */
-	r = gp_aside_call(GP_DEVICE_ASIDE(process->owner), criu_find, &charge, sizeof(charge));
+	r = gp_aside_call(GP_ASIDE_CLIENT(process->owner), criu_find, &charge, sizeof(charge));
 	if (r || charge.number < 0)
 		return r ? r : -ENODEV;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))

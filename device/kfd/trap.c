@@ -69,7 +69,7 @@ static struct trap_look trap_look(const struct gp_kfd_process *process)
 	struct trap_look look = { .pid = process->pid };
 
 	/* If there is no answer, nothing was found. */
-	(void)gp_aside_call(GP_DEVICE_ASIDE(process->owner), trap_look_aside, &look, sizeof(look));
+	(void)gp_aside_call(GP_ASIDE_CLIENT(process->owner), trap_look_aside, &look, sizeof(look));
 	return look;
 }
 
