@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/aside.h"
 #include "lib/json_writer.h"
 #include "lib/output.h"
 #include "lib/plain.h"
@@ -123,6 +124,8 @@ static int doctor_go(char **names, bool json, bool verbose)
 	enum gp_severity worst = GP_SEVERITY_OK;
 	struct gp_error error;
 
+	/* Without helpers it looks itself. */
+	(void)gp_aside_start();
 	if (gp_facts_gather(&facts, &error)) {
 		fprintf(stderr, "gpreempt doctor: %s\n", error.text);
 		return DOCTOR_FAILED;
@@ -139,6 +142,7 @@ static int doctor_go(char **names, bool json, bool verbose)
 	else
 		doctor_show(&report, verbose);
 	gp_facts_fini(&facts);
+	gp_aside_stop();
 	if (fflush(stdout) || ferror(stdout))
 		return DOCTOR_FAILED;
 	return worst >= GP_SEVERITY_WARNING ? DOCTOR_FOUND : DOCTOR_OK;

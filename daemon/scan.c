@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Owns the thread that reads the drivers' lists of processes, and what it has read. The kernel writes these lists,
- * but a process may end while the thread reads about it. The result belongs to the thread while it reads, and to its
- * caller otherwise.
+ * but a process may end while the thread reads about it, and any user can hold up whoever opens files in such a folder:
+ * helpers do that. The result belongs to the thread while it reads, and to its caller otherwise.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,25 @@
 #include "daemon/daemon.h"
 #include "daemon/process.h"
 #include "daemon/scan.h"
+#include "lib/aside.h"
 #include "lib/worker.h"
 
 #define SCAN_KNOWN_MAX 8192u
+
+/* What a helper is told and says. A backend's state of later than gp_aside_start() is not there. */
+struct scan_list {
+	const struct gp_backend_ops *ops;
+	int count;
+	pid_t pids[GP_SCAN_LIST_MAX];
+};
+struct scan_look {
+	const struct gp_backend_ops *ops;
+	uint32_t room;
+	struct gp_scan_process process; /* with queue_count */
+	struct gp_device_queue queues[GP_SCAN_PROCESS_QUEUE_MAX];
+};
+_Static_assert(sizeof(struct scan_list) <= GP_ASIDE_SIZE_MAX, "a helper takes it");
+_Static_assert(sizeof(struct scan_look) <= GP_ASIDE_SIZE_MAX, "a helper takes it");
 
 struct gp_scan {
 	struct gp_lane lane;
@@ -21,8 +37,11 @@ struct gp_scan {
 	bool is_busy;                                     /* a scan is under way */
 	const struct gp_backend_ops *ops[GP_BACKEND_MAX]; /* as the daemon's drivers */
 	uint32_t op_count, known_count;
-	pid_t pids[GP_SCAN_LIST_MAX];
+	struct scan_list list;
+	struct scan_look look;
 	pid_t known[SCAN_KNOWN_MAX]; /* sorted */
+	uint32_t before_count;
+	struct gp_scan_process before[GP_SCAN_PROCESS_MAX]; /* of the scan before */
 	struct gp_scan_result result;
 };
 
@@ -33,30 +52,37 @@ static int scan_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void scan_queues(struct gp_scan_result *result, const struct gp_backend_ops *ops,
-			struct gp_scan_process *process)
+static void scan_list_aside(void *data)
 {
-	uint32_t room = GP_SCAN_QUEUE_MAX - result->queue_count;
-	int count = ops->process_queues(process->pid, &result->queues[result->queue_count],
-					room < GP_SCAN_PROCESS_QUEUE_MAX ? room : GP_SCAN_PROCESS_QUEUE_MAX);
+	struct scan_list *list = data;
 
-	process->queue_first = result->queue_count;
-	process->queue_count = count > 0 ? (uint32_t)count : 0;
-	result->queue_count += process->queue_count;
+	list->count = list->ops->processes(list->pids, GP_SCAN_LIST_MAX);
 }
 
-static void scan_name(struct gp_scan_process *process)
+/* The files of the driver, which are root's, and who the process belongs to. */
+static void scan_queues_aside(void *data)
 {
-	struct gp_process_stat process_stat;
+	struct scan_look *look = data;
+	int count = look->ops->process_queues(look->process.pid, look->queues, look->room);
 	char path[64];
 	struct stat st;
+
+	look->process.queue_count = count > 0 ? (uint32_t)count : 0;
+	snprintf(path, sizeof(path), "/proc/%d", look->process.pid);
+	if (count > 0 && !stat(path, &st))
+		look->process.uid = st.st_uid;
+}
+
+/* The files of the process. */
+static void scan_name_aside(void *data)
+{
+	struct gp_scan_process *process = data;
+	struct gp_process_stat process_stat;
+	char path[64];
 	FILE *stream;
 
 	if (!gp_process_stat(process->pid, &process_stat))
 		process->start = process_stat.start;
-	snprintf(path, sizeof(path), "/proc/%d", process->pid);
-	if (!stat(path, &st))
-		process->uid = st.st_uid;
 	snprintf(path, sizeof(path), "/proc/%d/comm", process->pid);
 	stream = fopen(path, "re");
 	if (stream && fgets(process->name, sizeof(process->name), stream))
@@ -65,25 +91,53 @@ static void scan_name(struct gp_scan_process *process)
 		fclose(stream);
 }
 
+/* While a process holds those up who look at it, it counts as the one that had its pid in the scan before: hiding would
+ * open its gates. */
+static void scan_name(const struct gp_scan *scan, struct gp_scan_process *process)
+{
+	if (!gp_aside_call(GP_ASIDE_SCAN(process->uid), scan_name_aside, process, sizeof(*process)))
+		return;
+	for (uint32_t i = 0; i < scan->before_count; i++)
+		if (scan->before[i].pid == process->pid && scan->before[i].uid == process->uid) {
+			process->start = scan->before[i].start;
+			memcpy(process->name, scan->before[i].name, sizeof(process->name));
+		}
+}
+
+static void scan_process(struct gp_scan *scan, uint32_t driver, pid_t pid)
+{
+	struct gp_scan_result *result = &scan->result;
+	struct scan_look *look = &scan->look;
+	uint32_t room = GP_SCAN_QUEUE_MAX - result->queue_count;
+
+	look->ops = scan->ops[driver];
+	look->room = room < GP_SCAN_PROCESS_QUEUE_MAX ? room : GP_SCAN_PROCESS_QUEUE_MAX;
+	look->process = (struct gp_scan_process){ .pid = pid, .driver = driver, .queue_first = result->queue_count };
+	if (gp_aside_call(GP_ASIDE_ROOT, scan_queues_aside, look, sizeof(*look))) {
+		result->is_complete = false;
+		return;
+	}
+	if (!look->process.queue_count)
+		return;
+	memcpy(&result->queues[result->queue_count], look->queues, look->process.queue_count * sizeof(look->queues[0]));
+	result->queue_count += look->process.queue_count;
+	scan_name(scan, &look->process);
+	result->processes[result->process_count++] = look->process;
+}
+
 /* Leaves out processes without a queue (the daemon itself, rocminfo). */
 static void scan_backend(struct gp_scan *scan, uint32_t driver)
 {
 	struct gp_scan_result *result = &scan->result;
-	int count = scan->ops[driver]->processes(scan->pids, GP_SCAN_LIST_MAX);
+	struct scan_list *list = &scan->list;
 
-	result->is_complete &= count >= 0;
-	for (int i = 0; i < count && result->process_count < GP_SCAN_PROCESS_MAX; i++) {
-		struct gp_scan_process *process = &result->processes[result->process_count];
-
-		if (bsearch(&scan->pids[i], scan->known, scan->known_count, sizeof(pid_t), scan_compare))
-			continue;
-		*process = (struct gp_scan_process){ .pid = scan->pids[i], .driver = driver };
-		scan_queues(result, scan->ops[driver], process);
-		if (!process->queue_count)
-			continue;
-		scan_name(process);
-		result->process_count++;
-	}
+	list->ops = scan->ops[driver];
+	if (gp_aside_call(GP_ASIDE_ROOT, scan_list_aside, list, sizeof(*list)))
+		list->count = -1;
+	result->is_complete &= list->count >= 0;
+	for (int i = 0; i < list->count && result->process_count < GP_SCAN_PROCESS_MAX; i++)
+		if (!bsearch(&list->pids[i], scan->known, scan->known_count, sizeof(pid_t), scan_compare))
+			scan_process(scan, driver, list->pids[i]);
 }
 
 static void scan_read(void *context, struct gp_lane *lane, struct gp_worker_job *job)
@@ -93,6 +147,8 @@ static void scan_read(void *context, struct gp_lane *lane, struct gp_worker_job 
 	uint64_t begin_ns = gp_now_ns();
 
 	(void)context, (void)job;
+	scan->before_count = result->process_count;
+	memcpy(scan->before, result->processes, result->process_count * sizeof(scan->before[0]));
 	result->process_count = result->queue_count = 0;
 	result->is_complete = true;
 	for (uint32_t i = 0; i < scan->op_count; i++)

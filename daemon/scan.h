@@ -12,7 +12,7 @@
 
 #define GP_SCAN_PROCESS_MAX 1024u
 #define GP_SCAN_QUEUE_MAX   16384u /* of all processes together; what is beyond is not counted */
-#define GP_SCAN_LIST_MAX    16384u /* processes of one driver's list that are looked at */
+#define GP_SCAN_LIST_MAX    16000u /* processes of one driver's list that are looked at */
 
 #define GP_SCAN_PROCESS_QUEUE_MAX 1024u /* of one process */
 

@@ -5,17 +5,20 @@
  * reads from the client's memory how far the device has come, as far as it may. It trusts what it reads as little as
  * the page.
  *
- * Such a read can take as long as the client likes (a page of a file system of its own). So a worker thread reads. The
- * daemon leaves a thread behind that does not come back, and reads no memory of that user until it does.
+ * Such a read can take as long as the client likes (a page of a file system of its own; the lock of its folder in
+ * /proc). So a helper process reads, and a worker thread waits for it. While the helper does not come back, the daemon
+ * reads less of that user's memory, or none.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
+#include "daemon/process.h"
+#include "lib/aside.h"
 #include "lib/living.h"
 #include "lib/worker.h"
 
@@ -28,17 +31,26 @@ struct look_queue {
 	bool ok;
 };
 
-static const uint64_t silence_stuck_ns = 1000000000ull; /* a read that takes longer is left behind; chosen */
+/* A thread that takes longer is left behind: without helpers it may hang itself. Chosen. */
+static const uint64_t silence_stuck_ns = 1000000000ull;
+
+_Static_assert(sizeof(struct look_queue) * (GP_WIRE_QUEUE_MAX + 1) <= GP_ASIDE_SIZE_MAX, "a helper takes them");
+
+/* What the helper is told and says. */
+struct look_data {
+	uid_t uid;
+	pid_t pid;
+	uint32_t count;
+	struct look_queue queues[GP_WIRE_QUEUE_MAX];
+};
 
 /* One read of one client's memory. It belongs to the thread from gp_worker_give() until the daemon collects it. */
 struct look {
 	struct gp_lane lane;
 	uint64_t tag;
-	uid_t uid;
-	pid_t pid;
-	int pidfd;
-	uint32_t count;
-	struct look_queue queues[];
+	uint32_t owner;
+	int pidfd, result;
+	struct look_data data; /* the last member: only the queues there are have memory */
 };
 
 ssize_t (*gp_silence_read)(int fd, void *into, size_t size, off_t at) = pread;
@@ -46,35 +58,48 @@ ssize_t (*gp_silence_read)(int fd, void *into, size_t size, off_t at) = pread;
 /* The daemon tells the client's user what it reads, and the client says where: so it must be memory that the user may
  * read anyway. After HELLO a process can execute a program that is set-user-ID or that only root may read; the kernel
  * then gives the file to root. The daemon checks this after opening: what it opened stays the memory of that moment. */
-static bool look_is_allowed(const struct look *look, const char *path)
+static bool look_is_allowed(const struct look_data *look, const char *path)
 {
 	struct stat st;
 
 	return !look->uid || (!stat(path, &st) && st.st_uid == look->uid);
 }
 
-/* Reads through the file and not by process_vm_readv(): the file also reaches mappings of a driver's memory. */
-static void look_read(void *context, struct gp_lane *lane, struct gp_worker_job *job)
+/* In a helper. Reads through the file and not by process_vm_readv(): the file also reaches mappings of a driver's
+ * memory. */
+static void look_aside(void *data)
 {
-	struct look *look = (struct look *)lane;
+	struct look_data *look = data;
+	bool allowed;
 	char path[64];
 	int fd;
 
-	(void)context, (void)job;
-
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", look->pid, gp_living_thread(look->pid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* If the process has not ended, the file is that of the right process. */
-	if (fd >= 0 && (!look_is_allowed(look, path) ||
-			(syscall(SYS_pidfd_send_signal, look->pidfd, 0, NULL, 0) && errno == ESRCH))) {
-		close(fd);
-		fd = -1;
-	}
-	for (uint32_t i = 0; fd >= 0 && i < look->count; i++)
+	if (fd < 0)
+		return;
+	allowed = look_is_allowed(look, path);
+	for (uint32_t i = 0; i < look->count && allowed; i++)
 		look->queues[i].ok = gp_silence_read(fd, &look->queues[i].value, sizeof(uint64_t),
 						     (off_t)look->queues[i].address) == sizeof(uint64_t);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
+}
+
+static size_t look_size(uint32_t count)
+{
+	return offsetof(struct look_data, queues) + count * sizeof(struct look_queue);
+}
+
+static void look_read(void *context, struct gp_lane *lane, struct gp_worker_job *job)
+{
+	struct look *look = (struct look *)lane;
+
+	(void)context, (void)job;
+	look->result =
+		gp_aside_call(GP_ASIDE_CLIENT(look->owner), look_aside, &look->data, look_size(look->data.count));
+	/* If the process has not ended, all this time the number was its own. */
+	for (uint32_t i = 0; i < look->data.count && !gp_process_is_there(look->pidfd); i++)
+		look->data.queues[i].ok = false;
 }
 
 static void look_free(void *context, struct gp_lane *lane)
@@ -122,22 +147,24 @@ static bool silence_is_barred(struct gp_worker *worker, const struct gp_client *
 
 static struct look *look_create(const struct gp_client *client)
 {
-	struct look *look = calloc(1, sizeof(*look) + client->queue_count * sizeof(look->queues[0]));
+	struct look *look = calloc(1, offsetof(struct look, data) + look_size(client->queue_count));
 
 	if (!look)
 		return NULL;
 	look->tag = client->device.tag;
-	look->uid = client->uid;
+	look->owner = client->device.owner;
+	look->data.uid = client->uid;
+	look->data.pid = client->device.pid;
 	look->lane.owner = silence_owner(client);
-	look->pid = client->device.pid;
 	look->pidfd = fcntl(client->device.pidfd, F_DUPFD_CLOEXEC, 3);
-	for (uint32_t i = 0; i < client->slot_count && look->count < client->queue_count; i++) {
+	for (uint32_t i = 0; i < client->slot_count && look->data.count < client->queue_count; i++) {
 		const struct gp_queue_entry *queue = client->slots[i].queue;
 
 		if (queue)
-			look->queues[look->count++] = (struct look_queue){ .slot = queue->wire.slot,
-									   .generation = queue->wire.generation,
-									   .address = queue->wire.read_pointer };
+			look->data.queues[look->data.count++] =
+				(struct look_queue){ .slot = queue->wire.slot,
+						     .generation = queue->wire.generation,
+						     .address = queue->wire.read_pointer };
 	}
 	if (look->pidfd < 0) {
 		free(look);
@@ -163,6 +190,13 @@ bool gp_silence_look(struct gp_daemon *daemon, struct gp_client *client)
 	return true;
 }
 
+static void silence_say(struct gp_daemon *daemon, const struct gp_client *client)
+{
+	gp_log_user(daemon, client->owner,
+		    "process %d (%s): its memory cannot be read; its counters are old while it does not look itself",
+		    client->device.pid, client->name);
+}
+
 /* AQL and SDMA count with 64 bits. The read pointer of a PM4 queue is no counter; page.c ignores what is not between
  * completed and written. */
 static void silence_take_in(struct gp_daemon *daemon, const struct look *look)
@@ -174,8 +208,10 @@ static void silence_take_in(struct gp_daemon *daemon, const struct look *look)
 		return;
 	client->looking = false;
 	gp_client_synced(daemon, client);
-	for (uint32_t i = 0; i < look->count; i++) {
-		const struct look_queue *seen = &look->queues[i];
+	if (look->result == -ETIMEDOUT)
+		silence_say(daemon, client);
+	for (uint32_t i = 0; i < look->data.count; i++) {
+		const struct look_queue *seen = &look->data.queues[i];
 		struct gp_queue_entry *queue = gp_client_queue(client, seen->slot, seen->generation);
 
 		if (!queue)
@@ -231,10 +267,7 @@ static void silence_leave_behind(struct gp_daemon *daemon)
 		look_free(NULL, lane);
 	}
 	if (client)
-		gp_log_user(
-			daemon, client->owner,
-			"process %d (%s): its memory cannot be read; its counters are old while it does not look itself",
-			client->device.pid, client->name);
+		silence_say(daemon, client);
 }
 
 uint64_t gp_silence_check(struct gp_daemon *daemon, struct gp_client *client, uint64_t now_ns)

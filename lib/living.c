@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "lib/aside.h"
 #include "lib/living.h"
 
 #define LIVING_PIDFD_THREAD O_EXCL /* PIDFD_THREAD, which Debian 12 does not know */
@@ -73,23 +74,39 @@ static bool living_is_there(int pidfd)
 	return !syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) || errno != ESRCH;
 }
 
-int gp_living_getfd(pid_t pid, int pidfd, int number)
+struct living_look {
+	pid_t pid, thread; /* thread: one that may go on; 0: any but the first */
+	bool is_first, is_thread;
+};
+
+static void living_look(void *data)
 {
-	int fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0), r = fd < 0 ? -errno : 0, living;
-	pid_t thread;
+	struct living_look *look = data;
+
+	look->is_first = living_is("", look->pid, look->pid);
+	if (!look->thread)
+		look->thread = living_other("", look->pid);
+	look->is_thread = look->thread && living_is("", look->pid, look->thread);
+}
+
+int gp_living_getfd(uint64_t owner, pid_t pid, int pidfd, int number)
+{
+	struct living_look look = { .pid = pid };
+	int fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0), r, living, why = fd < 0 ? -errno : 0;
 
 	/* -ESRCH: it has ended, or is just about to. Before Linux 6.9 it is one without that descriptor then. */
-	if (r != -ESRCH && (r != -EBADF || living_is("", pid, pid)))
-		return r ? r : fd;
-	thread = living_other("", pid);
-	if (!thread)
-		return r;
-	living = (int)syscall(SYS_pidfd_open, thread, LIVING_PIDFD_THREAD);
+	if (why != -ESRCH && why != -EBADF)
+		return why ? why : fd;
+	if (gp_aside_call(owner, living_look, &look, sizeof(look)))
+		return -ETIMEDOUT;
+	if ((why == -EBADF && look.is_first) || !look.thread)
+		return why;
+	living = (int)syscall(SYS_pidfd_open, look.thread, LIVING_PIDFD_THREAD);
 	if (living < 0)
 		return errno == EINVAL ? -EOPNOTSUPP : -errno;
 	/* A stranger may have got either number before it was opened, but not while what had it is still there. */
-	r = -ESRCH;
-	if (living_is("", pid, thread) && living_is_there(living) && living_is_there(pidfd)) {
+	r = gp_aside_call(owner, living_look, &look, sizeof(look)) ? -ETIMEDOUT : -ESRCH;
+	if (r == -ESRCH && look.is_thread && living_is_there(living) && living_is_there(pidfd)) {
 		fd = (int)syscall(SYS_pidfd_getfd, living, number, 0);
 		r = fd < 0 ? -errno : fd;
 	}

@@ -6,6 +6,7 @@
 #ifndef GP_LIB_LIVING_H
 #define GP_LIB_LIVING_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* The first one if it goes on, or any other; 0: none does, or none of the first 64 others. Another process may get the
@@ -15,7 +16,8 @@ pid_t gp_living_thread(pid_t pid);
 pid_t gp_living_thread_under(const char *root, pid_t pid);
 
 /* As pidfd_getfd(), but also after the end of the first thread. -errno; -EOPNOTSUPP: it has ended, and this kernel
- * (before 6.9) has no descriptors of other threads. */
-int gp_living_getfd(pid_t pid, int pidfd, int number);
+ * (before 6.9) has no descriptors of other threads. -ETIMEDOUT: gp_aside_call() for
+ * that owner did not come back. */
+int gp_living_getfd(uint64_t owner, pid_t pid, int pidfd, int number);
 
 #endif

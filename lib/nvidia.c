@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include "lib/aside.h"
 #include "lib/nvidia.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
@@ -176,26 +178,46 @@ int gp_nvidia_topology(const char *root, struct gp_nvidia_driver *ret_driver, st
 	return r ? r : (int)found;
 }
 
+struct nvidia_look {
+	char folder[NVIDIA_PATH_SIZE], name[32]; /* of a process */
+};
+
+/* In a helper. */
+static void nvidia_look(void *data)
+{
+	struct nvidia_look *look = data;
+	char path[NVIDIA_PATH_SIZE + 8];
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "%s/comm", look->folder);
+	stream = fopen(path, "re");
+	if (stream && !fgets(look->name, sizeof(look->name), stream))
+		*look->name = '\0';
+	if (stream)
+		fclose(stream);
+}
+
 pid_t gp_nvidia_mps(const char *root)
 {
-	char path[NVIDIA_PATH_SIZE], name[32];
+	char path[NVIDIA_PATH_SIZE];
 	struct dirent *entry;
 	pid_t found = 0;
 	DIR *folder;
-	FILE *stream;
 
 	snprintf(path, sizeof(path), "%s/proc", root);
 	folder = opendir(path);
 	while (folder && !found && (entry = readdir(folder))) {
+		struct nvidia_look look = { .name = "" };
+		struct stat st;
+
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		snprintf(path, sizeof(path), "%s/proc/%.16s/comm", root, entry->d_name);
-		stream = fopen(path, "re");
+		snprintf(look.folder, sizeof(look.folder), "%s/proc/%.16s", root, entry->d_name);
 		/* The kernel keeps 15 bytes of a name: of nvidia-cuda-mps-server and -control these. */
-		if (stream && fgets(name, sizeof(name), stream) && !strncmp(name, "nvidia-cuda-mps", 15))
+		if (!stat(look.folder, &st) &&
+		    !gp_aside_call(GP_ASIDE_MPS(st.st_uid), nvidia_look, &look, sizeof(look)) &&
+		    !strncmp(look.name, "nvidia-cuda-mps", 15))
 			found = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (stream)
-			fclose(stream);
 	}
 	if (folder)
 		closedir(folder);

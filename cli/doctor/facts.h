@@ -71,6 +71,8 @@ struct gp_doctor_facts {
 	struct gp_facts_file renders[GP_FACTS_RENDER_MAX];
 	struct gp_facts_gpu gpus[GP_FACTS_GPU_MAX];
 	struct gp_facts_process *processes;
+	uint32_t locked_count; /* processes that nobody can look at: their folder in /proc is locked */
+	uint64_t locked_pid;   /* the first of them */
 	struct gp_facts_nvidia nvidia;
 	/* The kernel's log, where it may be read. */
 	bool is_log_known;
@@ -91,6 +93,15 @@ void gp_facts_add_nvidia(struct gp_doctor_facts *facts, const char *root);    /*
 void gp_facts_add_cuda(struct gp_doctor_facts *facts, const char *root, uint64_t pid);
 void gp_facts_file(struct gp_facts_file *file, const char *root, const char *path);
 void gp_facts_log(struct gp_doctor_facts *facts, const char *text, size_t size); /* counts lines of a kernel log */
+/* The first member of what a helper is told and says. */
+struct gp_facts_look {
+	char root[GP_FACTS_PATH_SIZE];
+	uint64_t pid;
+};
+/* Has a helper look at a process: any user can hold up for ever whoever opens files in its folder. size: with what
+ * follows the head. False: it is locked. */
+bool gp_facts_look(struct gp_doctor_facts *facts, void (*function)(void *look), struct gp_facts_look *look,
+		   size_t size);
 /* One file of a process: that of a living thread if its first thread has ended. What shows memory and descriptors is
  * empty in /proc/PID then. */
 void gp_facts_process_path(const char *root, uint64_t pid, const char *name, char ret_path[GP_FACTS_PATH_SIZE]);

@@ -76,9 +76,18 @@ static void nvidia_smi(struct gp_facts_nvidia *nvidia, const char *root)
 		pclose(stream);
 }
 
-/* Has it a GPU's own file open, and CUDA loaded? (nvidia-smi, persistenced and display servers have no libcuda.) */
-static bool nvidia_computes(const char *root, uint64_t pid)
+struct nvidia_look {
+	struct gp_facts_look base;
+	bool computes;
+};
+
+/* In a helper. Has it a GPU's own file open, and CUDA loaded? (nvidia-smi, persistenced and display servers have no
+ * libcuda.) */
+static void nvidia_look_aside(void *data)
 {
+	struct nvidia_look *look = data;
+	const char *root = look->base.root;
+	uint64_t pid = look->base.pid;
 	GP_AUTO_FREE char *maps = NULL;
 	struct dirent *entry;
 	bool found = false;
@@ -97,9 +106,17 @@ static bool nvidia_computes(const char *root, uint64_t pid)
 	if (folder)
 		closedir(folder);
 	if (!found)
-		return false;
+		return;
 	gp_facts_process_path(root, pid, "maps", path);
-	return !gp_file_read(path, NVIDIA_FILE_SIZE, &maps, &size, NULL) && strstr(maps, "libcuda.so");
+	look->computes = !gp_file_read(path, NVIDIA_FILE_SIZE, &maps, &size, NULL) && strstr(maps, "libcuda.so");
+}
+
+static bool nvidia_computes(struct gp_doctor_facts *facts, const char *root, uint64_t pid)
+{
+	struct nvidia_look look = { .base.pid = pid };
+
+	(void)snprintf(look.base.root, sizeof(look.base.root), "%s", root);
+	return gp_facts_look(facts, nvidia_look_aside, &look.base, sizeof(look)) && look.computes;
 }
 
 static void nvidia_processes(struct gp_doctor_facts *facts, const char *root)
@@ -113,7 +130,7 @@ static void nvidia_processes(struct gp_doctor_facts *facts, const char *root)
 	while (folder && (entry = readdir(folder))) {
 		uint64_t pid = strtoull(entry->d_name, NULL, 10);
 
-		if (pid && facts->process_count < GP_FACTS_PROCESS_MAX && nvidia_computes(root, pid))
+		if (pid && facts->process_count < GP_FACTS_PROCESS_MAX && nvidia_computes(facts, root, pid))
 			gp_facts_add_cuda(facts, root, pid);
 	}
 	if (folder)

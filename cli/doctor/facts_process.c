@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "cli/clean.h"
 #include "cli/doctor/facts.h"
+#include "lib/aside.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
 #include "lib/living.h"
@@ -65,6 +67,19 @@ static void process_queues(struct gp_doctor_facts *facts, const char *root, stru
 		is_counted[gpu - facts->gpus] = true;
 	}
 	closedir(folder);
+}
+
+bool gp_facts_look(struct gp_doctor_facts *facts, void (*function)(void *look), struct gp_facts_look *look, size_t size)
+{
+	char path[GP_FACTS_PATH_SIZE + 32];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/proc/%llu", look->root, (unsigned long long)look->pid);
+	/* The user of the process is who may hold helpers up. */
+	if (stat(path, &st) || !gp_aside_call(st.st_uid, function, look, size))
+		return true;
+	facts->locked_pid = facts->locked_count++ ? facts->locked_pid : look->pid;
+	return false;
 }
 
 void gp_facts_process_path(const char *root, uint64_t pid, const char *name, char ret_path[GP_FACTS_PATH_SIZE])
@@ -139,6 +154,30 @@ static void process_name(struct gp_facts_process *process, const char *root)
 	gp_clean_copy(process->name, sizeof(process->name), name);
 }
 
+struct process_look {
+	struct gp_facts_look base;
+	struct gp_facts_process process;
+};
+
+/* In a helper. */
+static void process_look_aside(void *data)
+{
+	struct process_look *look = data;
+
+	process_environment(&look->process, look->base.root);
+	process_hip(&look->process, look->base.root);
+	process_name(&look->process, look->base.root);
+}
+
+static void process_add(struct gp_doctor_facts *facts, const char *root, const struct gp_facts_process *process)
+{
+	struct process_look look = { .base.pid = process->pid, .process = *process };
+
+	(void)snprintf(look.base.root, sizeof(look.base.root), "%s", root);
+	gp_facts_look(facts, process_look_aside, &look.base, sizeof(look));
+	facts->processes[facts->process_count++] = look.process;
+}
+
 void gp_facts_add_processes(struct gp_doctor_facts *facts, const char *root)
 {
 	struct dirent *entry;
@@ -158,10 +197,7 @@ void gp_facts_add_processes(struct gp_doctor_facts *facts, const char *root)
 			continue;
 		process.pid = strtoull(entry->d_name, NULL, 10);
 		process_queues(facts, root, &process);
-		process_environment(&process, root);
-		process_hip(&process, root);
-		process_name(&process, root);
-		facts->processes[facts->process_count++] = process;
+		process_add(facts, root, &process);
 	}
 	closedir(folder);
 }
@@ -174,7 +210,5 @@ void gp_facts_add_cuda(struct gp_doctor_facts *facts, const char *root, uint64_t
 					    .ignore_priority = GP_FACTS_UNKNOWN,
 					    .hip_major = GP_FACTS_UNKNOWN };
 
-	process_environment(&process, root);
-	process_name(&process, root);
-	facts->processes[facts->process_count++] = process;
+	process_add(facts, root, &process);
 }

@@ -68,6 +68,22 @@ static void unmanaged_tell_cuda(const struct gp_doctor_facts *facts, struct gp_d
 		"the driver lets them take turns with all programs, urgent ones too: start them with gpreempt run -p low -- COMMAND");
 }
 
+static void unmanaged_tell_locked(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
+{
+	struct gp_finding *finding;
+
+	if (!facts->locked_count)
+		return;
+	finding = gp_report_add(
+		report, GP_SEVERITY_WARNING, GP_FACTS_UNKNOWN,
+		"%u processes cannot be looked at: their folder in /proc is locked, or that of another process of their user (first: pid %" PRIu64
+		")",
+		facts->locked_count, facts->locked_pid);
+	gp_finding_advise(
+		finding,
+		"who looks into such a folder hangs and cannot be killed (ps, top): a FUSE mount of some user does not answer; end its server, or write 1 to its /sys/fs/fuse/connections/N/abort");
+}
+
 static void unmanaged_check(const struct gp_doctor_facts *facts, struct gp_doctor_report *report)
 {
 	struct unmanaged_group cuda = { 0 }, without = { 0 }, elsewhere = { 0 };
@@ -78,6 +94,7 @@ static void unmanaged_check(const struct gp_doctor_facts *facts, struct gp_docto
 		if ((process->compute_count || process->is_cuda) && !unmanaged_is_managed(facts, process))
 			unmanaged_add(process->is_cuda ? &cuda : process->has_agent ? &elsewhere : &without, process);
 	}
+	unmanaged_tell_locked(facts, report);
 	unmanaged_tell_cuda(facts, report, &cuda);
 	unmanaged_tell(facts, report, &without);
 	unmanaged_tell(facts, report, &elsewhere);

@@ -14,14 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "device/kfd/criu.h"
-#include "device/kfd/kfd.h"
+#include "lib/aside.h"
 
 const char *gp_kfd_criu_path = "/dev/kfd";
 
 /* The process that a guard sets aside, and how. */
 struct criu_charge {
-	pid_t pid;
-	int pidfd, number; /* number: the driver's descriptor in that process */
+	struct gp_kfd_process process;
+	int number; /* the driver's descriptor in that process; -1: it has none */
 	int socket;
 	struct stat driver;
 };
@@ -35,25 +35,24 @@ static bool criu_is_driver(const struct stat *driver, const struct stat *file)
 	return file->st_dev == driver->st_dev && file->st_ino == driver->st_ino;
 }
 
-/* The descriptor of the driver in that process; -1: the process has none. */
-static int criu_find(pid_t pid, const struct stat *driver)
+/* In a helper. */
+static void criu_find(void *data)
 {
+	struct criu_charge *charge = data;
 	struct stat file;
 	char path[64], name[320];
 	struct dirent *entry;
-	int found = -1;
 	DIR *folder;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", charge->process.pid);
 	folder = opendir(path);
-	while (folder && found < 0 && (entry = readdir(folder))) {
+	while (folder && charge->number < 0 && (entry = readdir(folder))) {
 		snprintf(name, sizeof(name), "%s/%s", path, entry->d_name);
-		if (!stat(name, &file) && criu_is_driver(driver, &file))
-			found = (int)strtol(entry->d_name, NULL, 10);
+		if (!stat(name, &file) && criu_is_driver(&charge->driver, &file))
+			charge->number = (int)strtol(entry->d_name, NULL, 10);
 	}
 	if (folder)
 		closedir(folder);
-	return found;
 }
 
 /* The driver accepts this call only from the tracer of the process. A tracer that ends releases the process without
@@ -66,9 +65,9 @@ static int criu_call(const struct criu_charge *charge, uint32_t op)
 	pid_t child = fork();
 
 	if (!child) {
-		if (ptrace(PTRACE_SEIZE, charge->pid, NULL, NULL))
+		if (ptrace(PTRACE_SEIZE, charge->process.pid, NULL, NULL))
 			_exit(errno);
-		fd = (int)syscall(SYS_pidfd_getfd, charge->pidfd, charge->number, 0);
+		fd = (int)syscall(SYS_pidfd_getfd, charge->process.pidfd, charge->number, 0);
 		if (fd < 0)
 			_exit(errno);
 		/* The process runs meanwhile, and may have put another file at this number. */
@@ -104,7 +103,7 @@ __attribute__((noreturn)) static void criu_guard(const struct criu_charge *charg
 	 * expires) is meant for the daemon. */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
-	criu_close_others(charge->socket, charge->pidfd);
+	criu_close_others(charge->socket, charge->process.pidfd);
 	/* An earlier guard may have been killed while it held the process: the driver would count a second pause, and
 	 * one unpause would not undo both. The driver refuses this call if nothing is paused. */
 	criu_call(charge, KFD_CRIU_OP_UNPAUSE);
@@ -123,17 +122,18 @@ __attribute__((noreturn)) static void criu_guard(const struct criu_charge *charg
 	_exit(0);
 }
 
-int gp_kfd_criu_begin(pid_t pid, int pidfd, struct gp_kfd_guard *ret_guard)
+int gp_kfd_criu_begin(const struct gp_kfd_process *process, struct gp_kfd_guard *ret_guard)
 {
-	struct criu_charge charge = { .pid = pid, .pidfd = pidfd };
-	int sockets[2];
+	struct criu_charge charge = { .process = *process, .number = -1 };
+	int sockets[2], r;
 	pid_t guard;
 
 	if (stat(gp_kfd_criu_path, &charge.driver))
 		return -errno;
-	charge.number = criu_find(pid, &charge.driver);
-	if (charge.number < 0)
-		return -ENODEV;
+	/* Should the number be another's by now, the guard's calls fail: the pidfd is not. */
+	r = gp_aside_call(GP_ASIDE_CLIENT(process->owner), criu_find, &charge, sizeof(charge));
+	if (r || charge.number < 0)
+		return r ? r : -ENODEV;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		return -errno;
 	charge.socket = sockets[1];

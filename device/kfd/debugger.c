@@ -39,8 +39,7 @@ struct debugger_target {
 	struct gp_lane lane;
 	struct debugger_target *next; /* lock */
 	uint64_t tag;
-	pid_t pid;
-	int pidfd;
+	struct gp_kfd_process process;
 	uint32_t fallback;         /* of its last ATTACH; the caller's */
 	bool gone;                 /* lock: no more jobs come */
 	bool is_wanted;            /* lock: the newest of its ATTACH and DETACH is an ATTACH, which did not fail */
@@ -81,17 +80,17 @@ static void debugger_attach_job(struct gp_kfd_debugger *debugger, struct debugge
 {
 	const struct gp_device_host *host = &debugger->backend->host;
 	char why[GP_DEVICE_TEXT_SIZE];
-	int r = target->enabled ? 0 : gp_kfd_trap_enable(debugger->backend->fd, target->pid, target->pidfd);
+	int r = target->enabled ? 0 : gp_kfd_trap_enable(debugger->backend->fd, &target->process);
 
 	target->enabled |= !r;
 	if (!r)
-		r = gp_kfd_trap_clear_new(debugger->backend->fd, target->pid);
+		r = gp_kfd_trap_clear_new(debugger->backend->fd, &target->process);
 	if (!r) {
 		host->mechanism(host->daemon, target->tag, GP_MECHANISM_DEBUGGER, "gpreemptd is its debugger");
 		return;
 	}
 	if (r == -EOPNOTSUPP && job->fallback == GP_MECHANISM_NONE && debugger->backend->config.criu &&
-	    !gp_kfd_criu_begin(target->pid, target->pidfd, &target->guard)) {
+	    !gp_kfd_criu_begin(&target->process, &target->guard)) {
 		host->mechanism(
 			host->daemon, target->tag, GP_MECHANISM_DEBUGGER,
 			"its runtime is not enabled: the whole process is set aside, by the checkpoint interface");
@@ -109,7 +108,7 @@ static void debugger_attach_job(struct gp_kfd_debugger *debugger, struct debugge
 	else
 		snprintf(why, sizeof(why), "gpreemptd could not become its debugger: %s", strerror(-r));
 	if (target->enabled)
-		gp_kfd_trap_disable(debugger->backend->fd, target->pid);
+		gp_kfd_trap_disable(debugger->backend->fd, &target->process);
 	target->enabled = false;
 	debugger_attach_failed(debugger, target);
 	host->mechanism(host->daemon, target->tag, job->fallback, why);
@@ -123,14 +122,14 @@ static int debugger_guard_change(struct debugger_target *target, bool open)
 	if (r != -EPIPE)
 		return r;
 	gp_kfd_criu_end(&target->guard);
-	r = gp_kfd_criu_begin(target->pid, target->pidfd, &target->guard);
+	r = gp_kfd_criu_begin(&target->process, &target->guard);
 	return r ? r : gp_kfd_criu_change(&target->guard, open);
 }
 
 static void debugger_let_go(struct gp_kfd_debugger *debugger, struct debugger_target *target)
 {
 	if (target->enabled)
-		gp_kfd_trap_disable(debugger->backend->fd, target->pid);
+		gp_kfd_trap_disable(debugger->backend->fd, &target->process);
 	target->enabled = false;
 	if (target->guard.fd >= 0)
 		debugger_guard_change(target, true);
@@ -156,7 +155,7 @@ static void debugger_apply_job(struct gp_kfd_debugger *debugger, struct debugger
 			job->changes[i].result = r;
 	}
 	if (target->enabled)
-		r = gp_kfd_trap_change(debugger->backend->fd, target->pid, job->changes, job->count,
+		r = gp_kfd_trap_change(debugger->backend->fd, &target->process, job->changes, job->count,
 				       debugger->backend->config.own[GP_KFD_GRACE].count);
 	done.done_ns = gp_clock_ns();
 	for (uint32_t i = 0; i < job->count; i++) {
@@ -165,7 +164,7 @@ static void debugger_apply_job(struct gp_kfd_debugger *debugger, struct debugger
 		if (job->changes[i].result != -EIO)
 			continue;
 		snprintf(why, sizeof(why), "the driver could not preempt queue %u of process %d",
-			 job->changes[i].queue_id, target->pid);
+			 job->changes[i].queue_id, target->process.pid);
 		host->failed(host->daemon, job->gpu_id, why);
 	}
 	host->done(host->daemon, target->tag, &done);
@@ -182,13 +181,13 @@ static void debugger_run(void *context, struct gp_lane *lane, struct gp_worker_j
 	case DEBUGGER_ATTACH: debugger_attach_job(debugger, target, job); break;
 	case DEBUGGER_NEW:
 		if (target->enabled)
-			gp_kfd_trap_clear_new(debugger->backend->fd, target->pid);
+			gp_kfd_trap_clear_new(debugger->backend->fd, &target->process);
 		break;
 	case DEBUGGER_APPLY: debugger_apply_job(debugger, target, job); break;
 	case DEBUGGER_REMOVED:
 		/* If the whole process is set aside, it stays so because of its other queues. */
 		if (target->enabled)
-			gp_kfd_trap_change(debugger->backend->fd, target->pid, job->changes, job->count, 0);
+			gp_kfd_trap_change(debugger->backend->fd, &target->process, job->changes, job->count, 0);
 		break;
 	case DEBUGGER_DETACH:
 		debugger_let_go(debugger, target);
@@ -213,7 +212,7 @@ static void debugger_free(struct gp_kfd_debugger *debugger, struct debugger_targ
 		target->lane.jobs = job->next;
 		free(job);
 	}
-	close(target->pidfd);
+	close(target->process.pidfd);
 	free(target);
 }
 
@@ -231,7 +230,8 @@ static void debugger_idle(void *context, struct gp_lane *lane)
 static bool debugger_is_leaving(const struct gp_kfd_debugger *debugger, pid_t pid)
 {
 	for (struct debugger_target *target = debugger->targets; target; target = target->next)
-		if (target->gone && target->pid == pid && !gp_worker_is_late_locked(debugger->worker, &target->lane))
+		if (target->gone && target->process.pid == pid &&
+		    !gp_worker_is_late_locked(debugger->worker, &target->lane))
 			return true;
 	return false;
 }
@@ -245,7 +245,8 @@ static bool debugger_is_limited(const struct gp_lane *lane)
 
 static bool debugger_may_begin(void *context, const struct gp_lane *lane)
 {
-	return !debugger_is_limited(lane) || !debugger_is_leaving(context, ((const struct debugger_target *)lane)->pid);
+	return !debugger_is_limited(lane) ||
+	       !debugger_is_leaving(context, ((const struct debugger_target *)lane)->process.pid);
 }
 
 static void debugger_taken(void *context, struct gp_lane *lane, struct gp_worker_job *job)
@@ -373,8 +374,8 @@ void gp_kfd_debugger_attach(struct gp_kfd_debugger *debugger, struct gp_device_c
 	if (!target) {
 		target = calloc(1, sizeof(*target));
 		if (target)
-			target->pidfd = fcntl(client->pidfd, F_DUPFD_CLOEXEC, 3);
-		if (!target || target->pidfd < 0) {
+			target->process.pidfd = fcntl(client->pidfd, F_DUPFD_CLOEXEC, 3);
+		if (!target || target->process.pidfd < 0) {
 			free(target);
 			host->mechanism(host->daemon, client->tag, fallback,
 					"gpreemptd is out of memory or descriptors");
@@ -382,8 +383,8 @@ void gp_kfd_debugger_attach(struct gp_kfd_debugger *debugger, struct gp_device_c
 		}
 		target->guard.fd = -1;
 		target->tag = client->tag;
-		target->pid = client->pid;
-		target->lane.owner = client->owner;
+		target->process.pid = client->pid;
+		target->process.owner = target->lane.owner = client->owner;
 		gp_worker_lock(debugger->worker);
 		target->next = debugger->targets;
 		debugger->targets = target;

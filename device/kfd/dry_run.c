@@ -27,25 +27,26 @@ __attribute__((noreturn)) static void dry_run_child(int ready, int end)
 static const char *dry_run_debug(struct gp_backend *backend, pid_t child, int ready)
 {
 	struct pollfd wait = { .fd = ready, .events = POLLIN };
-	int pidfd = (int)syscall(SYS_pidfd_open, child, 0), r;
+	const struct gp_kfd_process process = { .pid = child, .pidfd = (int)syscall(SYS_pidfd_open, child, 0) };
+	int r;
 	char result = 'n';
 
-	if (pidfd < 0)
+	if (process.pidfd < 0)
 		return "this kernel has no pidfd_open";
 	if (poll(&wait, 1, DRY_RUN_MS) != 1 || read(ready, &result, 1) != 1 || result != 'y') {
-		close(pidfd);
+		close(process.pidfd);
 		return "a child of ours could not enable its runtime";
 	}
-	r = gp_kfd_trap_enable(backend->fd, child, pidfd);
-	close(pidfd);
+	r = gp_kfd_trap_enable(backend->fd, &process);
+	close(process.pidfd);
 	if (r == -EPERM)
 		return "not permitted: CAP_SYS_PTRACE is missing, or a security module forbids it";
 	if (r)
 		return "the driver refuses a debugger here";
 	/* Older kernels accept every call from the tracer only: the daemon would have to stay tracer, and hold the
 	 * process stopped. */
-	r = gp_kfd_trap_clear_new(backend->fd, child);
-	if (gp_kfd_trap_disable(backend->fd, child) || r)
+	r = gp_kfd_trap_clear_new(backend->fd, &process);
+	if (gp_kfd_trap_disable(backend->fd, &process) || r)
 		return "this kernel lets only the tracing thread act (Linux 6.12 or newer is needed)";
 	return NULL;
 }

@@ -26,6 +26,13 @@ struct gp_backend {
 	struct gp_kfd_reset *reset;
 };
 
+/* The process of a client. The kernel may give the pid to another one later. */
+struct gp_kfd_process {
+	pid_t pid;
+	int pidfd;
+	uint32_t owner; /* its user, as in struct gp_device_client */
+};
+
 /* processes.c: the driver's own list. */
 int gp_kfd_processes(pid_t *pids, uint32_t max);
 int gp_kfd_process_queues(pid_t pid, struct gp_device_queue *queues, uint32_t max);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "device/kfd/trap.h"
+#include "lib/aside.h"
 
 #define TRAP_SNAPSHOT_MAX    1024u
 #define TRAP_RUNTIME_ENABLED 1u
@@ -24,63 +25,88 @@
 #define TRAP_THREADS_MAX 64u /* threads that the daemon tries; more only where ended ones are not collected. Chosen */
 
 struct trap_enable {
-	int fd, pidfd, result;
-	pid_t pid;
+	const struct gp_kfd_process *process;
+	int fd, result;
 	bool runtime;
 };
 
-/* The driver finds a process by the memory of the named thread. The first thread, whose id is the process's, may have
- * ended before the others (pthread_exit in main) and then has no memory: any other thread will do. */
-static int trap_ioctl(int fd, struct gp_kfd_dbg_trap *args)
+/* What /proc says of a process. */
+struct trap_look {
+	pid_t pid;
+	char state;
+	uint32_t count;
+	pid_t threads[TRAP_THREADS_MAX]; /* but the first */
+};
+
+/* In a helper. */
+static void trap_look_aside(void *data)
 {
-	int r = gp_kfd_dbg_trap(fd, args);
+	struct trap_look *look = data;
 	const struct dirent *entry;
-	pid_t pid = (pid_t)args->pid;
-	uint32_t tries = 0;
-	char path[64];
+	char path[64], line[256];
+	FILE *stream;
 	DIR *folder;
 
-	if (r != -ESRCH)
-		return r;
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	snprintf(path, sizeof(path), "/proc/%d/status", look->pid);
+	stream = fopen(path, "re");
+	while (stream && !look->state && fgets(line, sizeof(line), stream))
+		if (sscanf(line, "State: %c", &look->state) != 1)
+			look->state = 0;
+	if (stream)
+		fclose(stream);
+	snprintf(path, sizeof(path), "/proc/%d/task", look->pid);
 	folder = opendir(path);
-	while (folder && r == -ESRCH && tries < TRAP_THREADS_MAX && (entry = readdir(folder))) {
-		args->pid = *entry->d_name == '.' ? 0 : (uint32_t)atoi(entry->d_name);
-		if (!args->pid || (pid_t)args->pid == pid)
-			continue;
-		tries++;
-		r = gp_kfd_dbg_trap(fd, args);
+	while (folder && look->count < TRAP_THREADS_MAX && (entry = readdir(folder))) {
+		look->threads[look->count] = *entry->d_name == '.' ? 0 : atoi(entry->d_name);
+		look->count += look->threads[look->count] && look->threads[look->count] != look->pid;
 	}
 	if (folder)
 		closedir(folder);
+}
+
+static struct trap_look trap_look(const struct gp_kfd_process *process)
+{
+	struct trap_look look = { .pid = process->pid };
+
+	/* If there is no answer, nothing was found. */
+	(void)gp_aside_call(GP_ASIDE_CLIENT(process->owner), trap_look_aside, &look, sizeof(look));
+	return look;
+}
+
+/* The driver finds a process by the memory of the named thread. The first thread, whose id is the process's, may have
+ * ended before the others (pthread_exit in main) and then has no memory: any other thread will do. */
+static int trap_ioctl(int fd, const struct gp_kfd_process *process, struct gp_kfd_dbg_trap *args)
+{
+	struct trap_look look;
+	int r;
+
+	args->pid = (uint32_t)process->pid;
+	r = gp_kfd_dbg_trap(fd, args);
+	if (r != -ESRCH)
+		return r;
+	look = trap_look(process);
+	for (uint32_t i = 0; i < look.count && r == -ESRCH; i++) {
+		args->pid = (uint32_t)look.threads[i];
+		r = gp_kfd_dbg_trap(fd, args);
+	}
 	return r;
 }
 
 /* Whether the first thread has ended and others go on: no process can trace such a process any more. */
-static bool trap_is_leaderless(pid_t pid)
+static bool trap_is_leaderless(const struct gp_kfd_process *process)
 {
-	char path[64], line[256], state = 0;
-	FILE *stream;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	stream = fopen(path, "re");
-	while (stream && !state && fgets(line, sizeof(line), stream))
-		if (sscanf(line, "State: %c", &state) != 1)
-			state = 0;
-	if (stream)
-		fclose(stream);
-	return state == 'Z';
+	return trap_look(process).state == 'Z';
 }
 
 static __attribute__((noinline)) int trap_enable_seized(struct trap_enable *enable)
 {
 	struct gp_kfd_runtime_info info = { 0 };
-	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)enable->pid, .op = GP_KFD_DBG_ENABLE };
+	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)enable->process->pid, .op = GP_KFD_DBG_ENABLE };
 	int events, r;
 
 	/* The daemon traces the process now, so the kernel cannot give its pid to another one: check that the pid is
 	 * still the pidfd's process. */
-	if (syscall(SYS_pidfd_send_signal, enable->pidfd, 0, NULL, 0) && errno == ESRCH)
+	if (syscall(SYS_pidfd_send_signal, enable->process->pidfd, 0, NULL, 0) && errno == ESRCH)
 		return -ESRCH;
 	/* The driver would report exceptions here; the daemon asks for none. */
 	events = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -106,7 +132,7 @@ static void *trap_enable_thread(void *context)
 	 * threads from ending, or the program may come from a file system of his. No signal ends the call; only the end
 	 * of this thread does. */
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-	r = ptrace(PTRACE_SEIZE, enable->pid, NULL, NULL) ? -errno : 0;
+	r = ptrace(PTRACE_SEIZE, enable->process->pid, NULL, NULL) ? -errno : 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	enable->result = r ? r : trap_enable_seized(enable);
 	return NULL;
@@ -123,9 +149,9 @@ static bool trap_join(pthread_t thread)
 	return !pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until);
 }
 
-int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
+int gp_kfd_trap_enable(int fd, const struct gp_kfd_process *process)
 {
-	struct trap_enable enable = { .fd = fd, .pidfd = pidfd, .pid = pid, .result = -ETIMEDOUT };
+	struct trap_enable enable = { .process = process, .fd = fd, .result = -ETIMEDOUT };
 	bool joined = false;
 	pthread_t thread;
 	int r = pthread_create(&thread, NULL, trap_enable_thread, &enable);
@@ -138,42 +164,42 @@ int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
 		pthread_cancel(thread);
 		pthread_join(thread, NULL);
 	}
-	if (enable.result == -EPERM && trap_is_leaderless(pid))
+	if (enable.result == -EPERM && trap_is_leaderless(process))
 		return -ECHILD;
 	if (enable.result < 0)
 		return enable.result;
 	if (!enable.runtime) {
-		gp_kfd_trap_disable(fd, pid);
+		gp_kfd_trap_disable(fd, process);
 		return -EOPNOTSUPP;
 	}
 	return 0;
 }
 
-int gp_kfd_trap_disable(int fd, pid_t pid)
+int gp_kfd_trap_disable(int fd, const struct gp_kfd_process *process)
 {
-	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)pid, .op = GP_KFD_DBG_DISABLE };
+	struct gp_kfd_dbg_trap args = { .op = GP_KFD_DBG_DISABLE };
 
-	return trap_ioctl(fd, &args);
+	return trap_ioctl(fd, process, &args);
 }
 
-int gp_kfd_trap_clear_new(int fd, pid_t pid)
+int gp_kfd_trap_clear_new(int fd, const struct gp_kfd_process *process)
 {
 	struct gp_kfd_queue_snapshot entries[TRAP_SNAPSHOT_MAX];
-	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)pid, .op = GP_KFD_DBG_GET_QUEUE_SNAPSHOT };
+	struct gp_kfd_dbg_trap args = { .op = GP_KFD_DBG_GET_QUEUE_SNAPSHOT };
 	int r;
 
 	args.queue_snapshot.exception_mask = GP_KFD_EC_QUEUE_NEW;
 	args.queue_snapshot.snapshot_buf_ptr = (uint64_t)(uintptr_t)entries;
 	args.queue_snapshot.num_queues = TRAP_SNAPSHOT_MAX;
 	args.queue_snapshot.entry_size = sizeof(entries[0]);
-	r = trap_ioctl(fd, &args);
+	r = trap_ioctl(fd, process, &args);
 	return r < 0 ? r : 0;
 }
 
-static int trap_call(int fd, pid_t pid, bool open, uint32_t *ids, uint32_t count, uint32_t grace)
+static int trap_call(int fd, const struct gp_kfd_process *process, bool open, uint32_t *ids, uint32_t count,
+		     uint32_t grace)
 {
-	struct gp_kfd_dbg_trap args = { .pid = (uint32_t)pid,
-					.op = open ? GP_KFD_DBG_RESUME_QUEUES : GP_KFD_DBG_SUSPEND_QUEUES };
+	struct gp_kfd_dbg_trap args = { .op = open ? GP_KFD_DBG_RESUME_QUEUES : GP_KFD_DBG_SUSPEND_QUEUES };
 
 	if (open) {
 		args.resume.queue_array_ptr = (uint64_t)(uintptr_t)ids;
@@ -183,7 +209,7 @@ static int trap_call(int fd, pid_t pid, bool open, uint32_t *ids, uint32_t count
 		args.suspend.num_queues = count;
 		args.suspend.grace_period = grace;
 	}
-	return trap_ioctl(fd, &args);
+	return trap_ioctl(fd, process, &args);
 }
 
 static int trap_result(uint32_t id, bool open)
@@ -195,7 +221,8 @@ static int trap_result(uint32_t id, bool open)
 	return 0;
 }
 
-int gp_kfd_trap_change(int fd, pid_t pid, struct gp_device_change *changes, uint32_t count, uint32_t grace)
+int gp_kfd_trap_change(int fd, const struct gp_kfd_process *process, struct gp_device_change *changes, uint32_t count,
+		       uint32_t grace)
 {
 	uint32_t ids[GP_PLAN_MAX], places[GP_PLAN_MAX], again = 0, i;
 	bool open = changes[0].open;
@@ -204,7 +231,7 @@ int gp_kfd_trap_change(int fd, pid_t pid, struct gp_device_change *changes, uint
 	GP_ASSERT(count && count <= GP_PLAN_MAX);
 	for (i = 0; i < count; i++)
 		ids[i] = changes[i].queue_id;
-	r = trap_call(fd, pid, open, ids, count, grace);
+	r = trap_call(fd, process, open, ids, count, grace);
 	for (i = 0; i < count; i++) {
 		changes[i].result = r < 0 ? r : trap_result(ids[i], open);
 		if (changes[i].result == -EAGAIN)
@@ -213,11 +240,11 @@ int gp_kfd_trap_change(int fd, pid_t pid, struct gp_device_change *changes, uint
 	if (r < 0 || !again)
 		return r < 0 ? r : 0;
 	/* A new queue: clear its EC_QUEUE_NEW, then try once more. */
-	r = gp_kfd_trap_clear_new(fd, pid);
+	r = gp_kfd_trap_clear_new(fd, process);
 	for (i = 0; i < again; i++)
 		ids[i] = changes[places[i]].queue_id;
 	if (r >= 0)
-		r = trap_call(fd, pid, open, ids, again, grace);
+		r = trap_call(fd, process, open, ids, again, grace);
 	for (i = 0; i < again; i++)
 		changes[places[i]].result = r < 0                                ? r :
 					    trap_result(ids[i], open) == -EAGAIN ? -EINVAL :

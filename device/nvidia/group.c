@@ -17,6 +17,7 @@
 #include <string.h>
 #include "device/nvidia/group.h"
 #include "lib/closer.h"
+#include "lib/aside.h"
 #include "lib/living.h"
 
 #define GROUP_SLICE_MAX_US 10000000u /* 10 s: a larger value is not plausible; chosen */
@@ -87,7 +88,7 @@ int gp_nvidia_group_take(const struct gp_wire_group *wire, const struct gp_nvidi
 					   .app_us = wire->slice_us };
 	memcpy(group->channels, wire->channels, sizeof(group->channels));
 	if (gp_close_pending_of(lender->owner) < GROUP_CLOSES_MAX)
-		r = gp_living_getfd(lender->pid, lender->pidfd, wire->fd);
+		r = gp_living_getfd(GP_ASIDE_CLIENT(lender->owner), lender->pid, lender->pidfd, wire->fd);
 	group->fd = r < 0 ? -1 : r;
 	r = r < 0 ? r : 0;
 	if (r == -EBUSY)

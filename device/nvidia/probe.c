@@ -2,13 +2,13 @@
 /* Which mechanisms work here, best first, and why not more. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "device/nvidia/nvidia.h"
 
-#define PROBE_CAP_SYS_PTRACE  19
 #define PROBE_DRIVER_MEASURED 580u /* docs/measurements/h200-2026-11-15.md */
 #define PROBE_DRIVER_MIN      470u /* chosen: older branches are out of support and untested */
 
@@ -65,16 +65,10 @@ static void probe_nodes(const struct gp_backend *backend, const struct gp_nvidia
 
 static bool probe_can_trace(void)
 {
-	unsigned long long effective = 0;
-	char line[128];
-	FILE *stream = fopen("/proc/self/status", "re");
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = { 0 };
 
-	while (stream && fgets(line, sizeof(line), stream))
-		if (sscanf(line, "CapEff: %llx", &effective) == 1)
-			break;
-	if (stream)
-		fclose(stream);
-	return effective >> PROBE_CAP_SYS_PTRACE & 1;
+	return !syscall(SYS_capget, &head, sets) && sets[0].effective >> CAP_SYS_PTRACE & 1;
 }
 
 /* Whether pidfd_getfd() works at all, tried on the daemon itself. Rights over another process show when its file is

@@ -516,7 +516,7 @@ static const struct {
 	{ "gang", attack_gang, 4 },         { "busy", attack_busy, 1 },        { "churn", attack_churn, 1 },
 	{ "plain", attack_plain, 1 },       { "lost", attack_lost, 1 },        { "pages", attack_pages, 1 },
 	{ "pins", attack_pins, 1 },         { "holes", attack_holes, 1 },      { "linger", attack_linger, 1 },
-	{ "sandbox", attack_tables, 100 },  { "locked", attack_locked, 1 },
+	{ "sandbox", attack_tables, 100 },  { "locked", attack_locked, 1 },    { "folder", attack_folder, 1 },
 };
 
 int main(int argc, char **argv)
@@ -556,9 +556,10 @@ int main(int argc, char **argv)
 		if (!attack.clients)
 			return 1;
 		attacks[i].run();
-		printf("{\"attack\": \"%s\", \"welcomed\": %u, \"refused\": %u, \"queues\": %u, \"sent\": %llu, \"answered\": %llu, \"kept_kb\": %llu}\n",
+		printf("{\"attack\": \"%s\", \"welcomed\": %u, \"refused\": %u, \"queues\": %u, \"sent\": %llu, \"answered\": %llu, \"kept_kb\": %llu, \"why\": \"%s\"}\n",
 		       attacks[i].name, attack.welcomed, attack.refused, attack.queues, (unsigned long long)attack.sent,
-		       (unsigned long long)attack.answered, (unsigned long long)attack.kept_kb);
+		       (unsigned long long)attack.answered, (unsigned long long)attack.kept_kb,
+		       attack.why ? attack.why : "");
 		return 0;
 	}
 	fprintf(stderr, "attack: there is no attack '%s'\n", argv[1]);

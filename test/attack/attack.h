@@ -26,6 +26,7 @@ extern struct attack {
 	uint64_t sent, answered;
 	uint64_t kept_kb; /* of memory that the daemon touched, or was to give back */
 	const char *gang; /* of those that come; NULL: none */
+	const char *why;  /* the machine does not allow this attack; NULL: it does */
 } attack;
 
 uint64_t attack_now_ns(void);
@@ -50,5 +51,9 @@ void attack_linger(void);
 
 /* locked.c: what the kernel reads of a process under a lock that the process can hold. */
 void attack_locked(void);
+
+/* folder.c: the same of the lock of its folder, which it holds for seconds. "queues" are folders that were locked,
+ * "answered" processes that were seen to hang. */
+void attack_folder(void);
 
 #endif

@@ -6,7 +6,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "lib/aside.h"
 #include "lib/living.h"
+#include "test/attack/hold.h"
 #include "test/unit/daemon_world.h"
 
 static struct world world;
@@ -142,6 +144,44 @@ static void test_first_thread_ended(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+/* Its user holds the lock of its folder in /proc: only a helper hangs. It goes on when the lock is released. */
+static void test_locked(void **state)
+{
+	struct gp_client *client = world_queue(&world, &agent, 1)->client;
+	int own = client->device.pidfd;
+	pid_t own_pid = client->device.pid, child;
+	const char *why = hold_start();
+
+	(void)state;
+	if (why) {
+		print_message("no folder can be locked here: %s\n", why);
+		skip();
+	}
+	child = fork();
+	if (!child) {
+		alarm(60);
+		pause();
+		_exit(0);
+	}
+	hold_lock(0, child);
+	for (int i = 0; i < 10000 && !hold_is_locked(0); i++)
+		usleep(1000);
+	assert_true(hold_is_locked(0));
+	client->device.pid = child;
+	client->device.pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+	assert_int_equal(look(client), 0);
+	assert_int_equal(client->counters, GP_COUNTERS_OLD);
+	assert_int_equal(gp_aside_left(), 1);
+	hold_stop();
+	while (gp_aside_left())
+		usleep(1000);
+	close(client->device.pidfd);
+	client->device.pidfd = own;
+	client->device.pid = own_pid;
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,7 +190,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_of_another_user, begin, end),
 		cmocka_unit_test_setup_teardown(test_of_another_process, begin, end),
 		cmocka_unit_test_setup_teardown(test_first_thread_ended, begin, end),
+		cmocka_unit_test_setup_teardown(test_locked, begin, end),
 	};
+	int r;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (gp_aside_start())
+		return 1;
+	r = cmocka_run_group_tests(tests, NULL, NULL);
+	gp_aside_stop();
+	return r;
 }

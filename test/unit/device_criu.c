@@ -55,7 +55,7 @@ static void try_with(const char *path, const char *other)
 	close(sockets[1]);
 	assert_int_equal(read(sockets[0], &byte, 1), 1);
 	pidfd = (int)syscall(SYS_pidfd_open, child, 0);
-	assert_int_equal(gp_kfd_criu_begin(child, pidfd, &guard), 0);
+	assert_int_equal(gp_kfd_criu_begin(&(struct gp_kfd_process){ child, pidfd, 0 }, &guard), 0);
 	r = gp_kfd_criu_change(&guard, false);
 	if (r != -EPERM) {
 		assert_int_equal(r, -ENOTTY);
@@ -100,9 +100,9 @@ static void test_none(void **state)
 
 	(void)state;
 	gp_kfd_criu_path = "/nonexistent/kfd";
-	assert_int_equal(gp_kfd_criu_begin(getpid(), -1, &guard), -ENOENT);
+	assert_int_equal(gp_kfd_criu_begin(&(struct gp_kfd_process){ getpid(), -1, 0 }, &guard), -ENOENT);
 	gp_kfd_criu_path = "/dev/full";
-	assert_int_equal(gp_kfd_criu_begin(getpid(), -1, &guard), -ENODEV);
+	assert_int_equal(gp_kfd_criu_begin(&(struct gp_kfd_process){ getpid(), -1, 0 }, &guard), -ENODEV);
 }
 
 int main(void)

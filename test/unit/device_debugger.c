@@ -73,9 +73,11 @@ int __wrap_pthread_cond_clockwait(pthread_cond_t *wake, pthread_mutex_t *lock, c
 	return __real_pthread_cond_clockwait(wake, lock, clock, until);
 }
 
-int gp_kfd_trap_enable(int fd, pid_t pid, int pidfd)
+int gp_kfd_trap_enable(int fd, const struct gp_kfd_process *process)
 {
-	(void)fd, (void)pidfd;
+	pid_t pid = process->pid;
+
+	(void)fd;
 	__atomic_fetch_add(&enabled, 1, __ATOMIC_SEQ_CST);
 	sem_post(&looked);
 	if (pid == HOLDING) {
@@ -93,26 +95,27 @@ static void hang_once(bool *hangs)
 	}
 }
 
-int gp_kfd_trap_disable(int fd, pid_t pid)
+int gp_kfd_trap_disable(int fd, const struct gp_kfd_process *process)
 {
 	(void)fd;
 	hang_once(&disable_hangs);
-	__atomic_store_n(&has_debugger[pid], false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&has_debugger[process->pid], false, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&disabled, 1, __ATOMIC_SEQ_CST);
 	return 0;
 }
 
-int gp_kfd_trap_clear_new(int fd, pid_t pid)
+int gp_kfd_trap_clear_new(int fd, const struct gp_kfd_process *process)
 {
-	(void)fd, (void)pid;
+	(void)fd, (void)process;
 	__atomic_fetch_add(&cleared, 1, __ATOMIC_SEQ_CST);
 	return 0;
 }
 
-int gp_kfd_trap_change(int fd, pid_t pid, struct gp_device_change *changes, uint32_t count, uint32_t grace)
+int gp_kfd_trap_change(int fd, const struct gp_kfd_process *process, struct gp_device_change *changes, uint32_t count,
+		       uint32_t grace)
 {
 	(void)fd, (void)grace;
-	if (pid <= HANGING && !changes[0].open) {
+	if (process->pid <= HANGING && !changes[0].open) {
 		has_hung = true;
 		sem_post(&hung);
 		sem_wait(&let_go);
@@ -123,9 +126,9 @@ int gp_kfd_trap_change(int fd, pid_t pid, struct gp_device_change *changes, uint
 	return 0;
 }
 
-int gp_kfd_criu_begin(pid_t pid, int pidfd, struct gp_kfd_guard *guard)
+int gp_kfd_criu_begin(const struct gp_kfd_process *process, struct gp_kfd_guard *guard)
 {
-	(void)pid, (void)pidfd, (void)guard;
+	(void)process, (void)guard;
 	return -EOPNOTSUPP;
 }
 

@@ -80,7 +80,7 @@ static int end(void **state)
 
 static void begin_guard(struct gp_kfd_guard *guard)
 {
-	assert_int_equal(gp_kfd_criu_begin(child, pidfd, guard), 0);
+	assert_int_equal(gp_kfd_criu_begin(&(struct gp_kfd_process){ child, pidfd, 0 }, guard), 0);
 	if (gp_kfd_criu_change(guard, true) == -EPERM) {
 		gp_kfd_criu_end(guard);
 		skip(); /* nobody may be traced here */

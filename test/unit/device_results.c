@@ -44,7 +44,7 @@ static void change(bool open, struct gp_device_change changes[3])
 {
 	for (uint32_t i = 0; i < 3; i++)
 		changes[i] = (struct gp_device_change){ .queue_id = i, .open = open, .result = 77 };
-	assert_int_equal(gp_kfd_trap_change(3, 1, changes, 3, 0), 0);
+	assert_int_equal(gp_kfd_trap_change(3, &(struct gp_kfd_process){ .pid = 1 }, changes, 3, 0), 0);
 }
 
 /* A queue that could not be preempted, or is not there, is never called closed. */
@@ -108,10 +108,10 @@ static void test_runtime(void **state)
 
 	(void)state;
 	runtime_state = 0;
-	assert_int_equal(gp_kfd_trap_enable(3, child, pidfd), -EOPNOTSUPP);
+	assert_int_equal(gp_kfd_trap_enable(3, &(struct gp_kfd_process){ child, pidfd, 0 }), -EOPNOTSUPP);
 	assert_int_equal(calls[GP_KFD_DBG_DISABLE], disabled + 1);
 	runtime_state = 1;
-	assert_int_equal(gp_kfd_trap_enable(3, child, pidfd), 0);
+	assert_int_equal(gp_kfd_trap_enable(3, &(struct gp_kfd_process){ child, pidfd, 0 }), 0);
 	assert_int_equal(calls[GP_KFD_DBG_DISABLE], disabled + 1);
 	close(pidfd);
 	end_child(child);
@@ -128,7 +128,7 @@ static void test_number_of_another(void **state)
 	assert_true(pidfd >= 0);
 	end_child(gone);
 	runtime_state = 1;
-	assert_int_equal(gp_kfd_trap_enable(3, other, pidfd), -ESRCH);
+	assert_int_equal(gp_kfd_trap_enable(3, &(struct gp_kfd_process){ other, pidfd, 0 }), -ESRCH);
 	assert_int_equal(calls[GP_KFD_DBG_ENABLE], enabled);
 	close(pidfd);
 	end_child(other);

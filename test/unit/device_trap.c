@@ -65,7 +65,7 @@ static void test_in_exec(void **state)
 	thread = keep_from_ending(child);
 	pidfd = (int)syscall(SYS_pidfd_open, child, 0);
 	alarm(60); /* it comes back, or this test ends */
-	assert_int_equal(gp_kfd_trap_enable(-1, child, pidfd), -ETIMEDOUT);
+	assert_int_equal(gp_kfd_trap_enable(-1, &(struct gp_kfd_process){ child, pidfd, 0 }), -ETIMEDOUT);
 	close(pidfd);
 	ptrace(PTRACE_CONT, thread, NULL, NULL);
 	kill(child, SIGKILL);
@@ -88,7 +88,7 @@ static void test_plain(void **state)
 		_exit(0);
 	}
 	pidfd = (int)syscall(SYS_pidfd_open, child, 0);
-	assert_int_equal(gp_kfd_trap_enable(-1, child, pidfd), -EBADF);
+	assert_int_equal(gp_kfd_trap_enable(-1, &(struct gp_kfd_process){ child, pidfd, 0 }), -EBADF);
 	close(pidfd);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);

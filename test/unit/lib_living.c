@@ -176,14 +176,14 @@ static void test_getfd(void **state)
 	(void)state;
 	while (gp_living_thread(child) == child)
 		usleep(1000); /* it is just ending */
-	fd = gp_living_getfd(child, pidfd, number);
+	fd = gp_living_getfd(0, child, pidfd, number);
 	if (fd == -EOPNOTSUPP)
 		skip(); /* before Linux 6.9 */
 	assert_true(fd >= 0);
 	assert_int_equal(syscall(SYS_kcmp, getpid(), getpid(), 0, fd, number), 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	close(fd);
-	assert_int_equal(gp_living_getfd(child, pidfd, 4000), -EBADF);
+	assert_int_equal(gp_living_getfd(0, child, pidfd, 4000), -EBADF);
 }
 
 /* The process has ended, and another one that has its number is not asked. */
@@ -197,7 +197,7 @@ static void test_stranger(void **state)
 		_exit(0);
 	gone_fd = (int)syscall(SYS_pidfd_open, gone, 0);
 	waitpid(gone, NULL, 0);
-	assert_int_equal(gp_living_getfd(child, gone_fd, number), -ESRCH);
+	assert_int_equal(gp_living_getfd(0, child, gone_fd, number), -ESRCH);
 	close(gone_fd);
 }
 
