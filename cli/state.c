@@ -314,6 +314,7 @@ static const struct state_field state_client_fields[] = {
 	NUMBER(gp_state_client, managed),
 	NUMBER(gp_state_client, hidden),
 	NUMBER(gp_state_client, paused),
+	NUMBER(gp_state_client, agent_awaited),
 	TEXT(gp_state_client, user),
 	TEXT(gp_state_client, counters),
 	TEXT(gp_state_client, name),

@@ -18,6 +18,7 @@
 #define UNMANAGED_LATE_NS  10000000000ull /* but it does not wait longer than this */
 #define UNMANAGED_HELLO_NS 2000000000ull  /* an agent says hello after its first queue; chosen, for a busy machine */
 #define UNMANAGED_KEEP_NS  60000000000ull /* a process without a queue is remembered so long; chosen */
+#define UNMANAGED_READ_NS  50000000ull    /* the origin of a new process is waited for so long; chosen, as for agents */
 
 struct unmanaged_process {
 	pid_t pid;
@@ -26,7 +27,8 @@ struct unmanaged_process {
 	uint64_t account; /* gp_owner_account() */
 	char name[GP_WIRE_NAME_SIZE];
 	char origin[GP_WIRE_NAME_SIZE]; /* together.c; empty: nothing says that it belongs to others */
-	bool is_rank;                   /* it belongs to a scheduled client's program; the journal says so */
+	bool is_asked;                  /* a thread reads its origin */
+	bool is_rank, is_named;         /* it belongs to a scheduled client's program; the journal says so */
 	uint32_t queue_count;
 	uint64_t devices;         /* bits */
 	struct gp_client *client; /* as which it is scheduled: [unmanaged] action = pause */
@@ -82,22 +84,6 @@ static bool unmanaged_is_client(const struct gp_daemon *daemon, pid_t pid)
 	return false;
 }
 
-/* The core closes and opens the clients of its program together, without this process: while they are closed, its
- * kernels spin. */
-static void unmanaged_rank(struct gp_daemon *daemon, struct unmanaged_process *process)
-{
-	const struct gp_client *peer =
-		process->queue_count ? gp_together_client(daemon, process->uid, process->account, process->origin) :
-				       NULL;
-
-	if (peer && !process->is_rank)
-		gp_log_user(
-			daemon, peer->owner,
-			"process %d (%s, uid %u) belongs to %s and has no agent: the daemon does not put it aside with process %d (%s), and its kernels may spin meanwhile; start it with gpreempt run",
-			process->pid, process->name, process->uid, process->origin, peer->device.pid, peer->name);
-	process->is_rank = peer;
-}
-
 /* Reading the driver's list takes longer the more processes and queues it has. So the daemon does not read it all the
  * time for a user who asks all the time. */
 static uint64_t unmanaged_next_ns(const struct gp_daemon *daemon)
@@ -129,6 +115,32 @@ static bool unmanaged_is_here(const struct gp_daemon *daemon, const struct unman
 	return false;
 }
 
+/* The core closes and opens the clients of its program together, without this process: while they are closed, its
+ * kernels spin. STATUS says so at once, the journal when the process surely has no agent. */
+static void unmanaged_rank(struct gp_daemon *daemon, struct unmanaged_process *process, const struct gp_client *peer)
+{
+	bool is_certain;
+
+	if (!unmanaged_is_here(daemon, process))
+		return;
+	is_certain = unmanaged_is_certain(daemon, process);
+	if (peer && is_certain && !process->is_named)
+		gp_log_user(
+			daemon, peer->owner,
+			"process %d (%s, uid %u) belongs to %s and has no agent: the daemon does not put it aside with process %d (%s), and its kernels may spin meanwhile; start it with gpreempt run",
+			process->pid, process->name, process->uid, process->origin, peer->device.pid, peer->name);
+	process->is_rank = peer;
+	process->is_named = peer && is_certain;
+}
+
+static void unmanaged_find_rank(struct gp_daemon *daemon, struct unmanaged_process *process)
+{
+	unmanaged_rank(daemon, process,
+		       process->queue_count ?
+			       gp_together_client(daemon, process->uid, process->account, process->origin) :
+			       NULL);
+}
+
 static void unmanaged_take_origin(struct gp_daemon *daemon, struct gp_question *asked)
 {
 	const struct gp_origin *found = (const struct gp_origin *)asked;
@@ -139,9 +151,23 @@ static void unmanaged_take_origin(struct gp_daemon *daemon, struct gp_question *
 
 		if (process->pid != found->pid || process->start != found->about)
 			continue;
+		process->is_asked = false;
 		memcpy(process->origin, found->name, sizeof(process->origin));
-		if (unmanaged_is_here(daemon, process) && unmanaged_is_certain(daemon, process))
-			unmanaged_rank(daemon, process);
+		unmanaged_find_rank(daemon, process);
+	}
+}
+
+void gp_unmanaged_joined(struct gp_daemon *daemon, const struct gp_client *client)
+{
+	struct gp_unmanaged_set *set = daemon->unmanaged;
+
+	gp_portion_use(daemon, set ? set->count / 16 : 0);
+	for (uint32_t i = 0; set && i < set->count; i++) {
+		struct unmanaged_process *process = &set->processes[i];
+
+		if (process->queue_count && process->uid == client->uid && process->account == client->account &&
+		    !strcmp(process->origin, client->origin))
+			unmanaged_rank(daemon, process, client);
 	}
 }
 
@@ -157,6 +183,7 @@ static void unmanaged_ask_origin(struct gp_daemon *daemon, struct unmanaged_proc
 		return;
 	owner = gp_owner_get(daemon, process->uid, process->pid, pidfd, &process->account);
 	close(pidfd);
+	process->is_asked = daemon->config.auto_gang;
 	gp_origin_ask(daemon, owner, &origin, unmanaged_take_origin);
 	gp_owner_put(owner);
 }
@@ -194,11 +221,10 @@ static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *
 	unmanaged_queues(daemon, process, queues, queue_count);
 	if (process->client)
 		gp_adopt_end(daemon, process->client);
-	if (!unmanaged_is_here(daemon, process) || !unmanaged_is_certain(daemon, process))
-		return;
-	if (!process->client && daemon->config.unmanaged == GP_UNMANAGED_PAUSE)
+	if (daemon->config.unmanaged == GP_UNMANAGED_PAUSE && !process->client && unmanaged_is_here(daemon, process) &&
+	    unmanaged_is_certain(daemon, process))
 		process->client = gp_adopt(daemon, driver, process->pid, process->uid, process->name);
-	unmanaged_rank(daemon, process);
+	unmanaged_find_rank(daemon, process);
 }
 
 /* A process without a queue now (scan.c leaves it out) is no client. But the daemon remembers it: the process may
@@ -297,9 +323,21 @@ static bool unmanaged_begin(struct gp_daemon *daemon)
 	return begun;
 }
 
+/* Whether a thread reads the origin of a process that a scan has just found. A user who keeps the thread waiting delays
+ * nobody after that. */
+static bool unmanaged_is_asked(const struct gp_unmanaged_set *set)
+{
+	for (uint32_t i = set->count; i > 0 && gp_now_ns() - set->processes[i - 1].found_ns < UNMANAGED_READ_NS; i--)
+		if (set->processes[i - 1].is_asked)
+			return true;
+	return false;
+}
+
 bool gp_unmanaged_is_read(struct gp_daemon *daemon)
 {
-	return daemon->unmanaged && gp_scan_is_busy(daemon->unmanaged->scan);
+	const struct gp_unmanaged_set *set = daemon->unmanaged;
+
+	return set && (gp_scan_is_busy(set->scan) || unmanaged_is_asked(set));
 }
 
 void gp_unmanaged_refresh(struct gp_daemon *daemon)
@@ -358,6 +396,7 @@ void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, st
 			if (process->devices >> k & 1)
 				gp_text_u64(text, NULL, daemon->devices[k].info.gpu_id);
 		gp_text_close(text, ']');
+		gp_text_bool(text, "agent_awaited", gp_now_ns() < process->found_ns + UNMANAGED_HELLO_NS);
 		gp_text_bool(text, "paused", process->client && gp_adopt_is_paused(process->client));
 		if (process->client) {
 			gp_text_i64(text, "priority", process->client->attr.priority);
