@@ -64,7 +64,7 @@ struct gp_state_client {
 	uint64_t gpu_ids[GP_STATE_CLIENT_GPUS];
 };
 struct gp_state_daemon {
-	char version[40], policy[24];
+	char version[40], policy[24], config_refused[512];
 	uint64_t pid, uptime_real_ns, lease_ms, dilation;
 	uint64_t clients_seen, orders, order_failures, leases_lost, messages_refused, wakeups, decisions,
 		driver_calls_stuck;

@@ -305,6 +305,10 @@ void gp_status_show(FILE *stream, const struct gp_state *state, bool with_queues
 	if (daemon->dilation != GP_STATE_UNKNOWN && daemon->dilation > 1)
 		fprintf(stream, ", the device is %" PRIu64 " times slower than the host (virtual)", daemon->dilation);
 	fputc('\n', stream);
+	if (*daemon->config_refused)
+		fprintf(stream,
+			"\nThe daemon refused the configuration at its last reload and keeps the settings from before: %s\n",
+			daemon->config_refused);
 	if (!state->device_count)
 		fputs("\nNo device.\n", stream);
 	for (uint32_t i = 0; i < state->device_count; i++)

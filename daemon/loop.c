@@ -154,6 +154,8 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 {
 	int r = loop_configure(daemon, error);
 
+	daemon->loop.refused = r ? *error : (struct gp_error){ "" };
+	gp_metrics_changed(daemon);
 	gp_claim_all(daemon); /* makes the folder, too */
 	gp_peer_restore(daemon);
 	return r;

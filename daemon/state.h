@@ -29,6 +29,7 @@ struct gp_loop {
 	struct gp_timer stop_timer; /* the daemon waits until then for open gates before it ends */
 	uint64_t watchdog_ns;
 	const char *notify_path;
+	struct gp_error refused; /* why the configuration was refused at the last reload; "": it was not */
 	bool stopping;
 	uint32_t phase; /* what the next portion is for */
 	pthread_t thread;
