@@ -43,7 +43,7 @@ static bool control_is_overflow(uid_t uid)
 }
 
 /* Who serves the socket could lie about everything; only root, its own user and ourselves are believed. */
-static int control_check_peer(const struct gp_control *control, struct gp_error *error)
+static int control_check_peer(struct gp_control *control, struct gp_error *error)
 {
 	struct passwd entry, *found = NULL;
 	struct ucred peer;
@@ -53,6 +53,7 @@ static int control_check_peer(const struct gp_control *control, struct gp_error 
 	if (getsockopt(control->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 		return gp_error_set(error, -EPERM, "%s: the owner of this socket cannot be determined: %s",
 				    control->path, strerror(errno));
+	control->daemon = peer.pid;
 	if (peer.uid == 0 || peer.uid == geteuid() || control_is_overflow(peer.uid))
 		return 0;
 	if (!getpwnam_r(CONTROL_USER, &entry, buffer, sizeof(buffer), &found) && found && found->pw_uid == peer.uid)
@@ -325,20 +326,12 @@ int gp_control_ask(struct gp_control *control, struct gp_control_request *reques
 	return control_collect(control, gp_control_send(control, request, error), ret_text, ret_size, error);
 }
 
-int gp_control_grant(struct gp_control_grant *grant, char **ret_text, size_t *ret_size, bool *ret_refused,
+int gp_control_grant(struct gp_control *control, struct gp_control_grant *grant, char **ret_text, size_t *ret_size,
 		     struct gp_error *error)
 {
-	struct gp_control control;
-	int r = gp_control_open(&control, error);
+	int r = control_put(control, GP_WIRE_GRANT, grant, sizeof(*grant), error);
 
-	*ret_refused = false;
-	if (r)
-		return r;
-	r = control_put(&control, GP_WIRE_GRANT, grant, sizeof(*grant), error);
-	r = control_collect(&control, r, ret_text, ret_size, error);
-	*ret_refused = control.refused;
-	gp_control_close(&control);
-	return r;
+	return control_collect(control, r, ret_text, ret_size, error);
 }
 
 int gp_control_once(struct gp_control_request *request, char **ret_text, size_t *ret_size, bool *ret_refused,
