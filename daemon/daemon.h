@@ -25,7 +25,7 @@
  *   fair.c     who is served next, and for how long              timer.c    when each file wants to be woken
  *   entry.c    how often queues of one user enter the core
  *   clock.c    the time; pause.c: less when it stood still       state.h    what each file keeps in struct gp_daemon
- *   text.c     text and JSON that grow
+ *   text.c     text and JSON that grow                           state_file.c  files for the next daemon
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
