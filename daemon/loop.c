@@ -387,6 +387,8 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
 	gp_daemon_watch(daemon, daemon->loop.signal_fd, EPOLLIN, &daemon->loop.signal_source);
 	r = gp_device_add_all(daemon, error);
 	if (!r)
+		gp_stopped_load(daemon);
+	if (!r)
 		gp_grant_load(daemon);
 	if (!r)
 		r = gp_peer_listen(daemon, error);
