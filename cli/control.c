@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "cli/clean.h"
@@ -74,12 +75,26 @@ uint32_t gp_control_wait_ms(void)
 	return seconds && seconds <= CONTROL_WAIT_S_MAX && !*end ? (uint32_t)seconds * 1000u : CONTROL_WAIT_MS;
 }
 
+/* connect() does not tell a socket without a daemon from what is no socket. */
+static bool control_is_no_socket(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && !S_ISSOCK(st.st_mode);
+}
+
 static int control_refuse_connect(const struct gp_control *control, int code, struct gp_error *error)
 {
 	switch (code) {
 	case ENOENT:
 	case ECONNREFUSED:
 	case ENOTDIR:
+		if (control_is_no_socket(control->path))
+			return gp_error_set(
+				error, -EPROTO,
+				"%s is not a socket, so no daemon can serve it; remove it, or set GPREEMPT_SOCKET "
+				"to the daemon's socket",
+				control->path);
 		if (strcmp(control->path, GP_WIRE_SOCKET))
 			return gp_error_set(error, -ENOTCONN,
 					    "no daemon runs (no answer at %s, the value of GPREEMPT_SOCKET); start it: "
