@@ -301,7 +301,7 @@ static void plan_refresh(struct gp_daemon *daemon)
 	daemon->core.refreshes++;
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
 		for (queue = daemon->devices[i].busy; queue; queue = next) {
-			next = queue->busy_next; /* it leaves the list when it is found to be idle */
+			next = queue->links[GP_QUEUE_BUSY].next; /* it leaves the list when it is found to be idle */
 			if (!queue->in_core || !plan_may_read(daemon, queue->client->owner, &many))
 				continue;
 			gp_queue_look(daemon, queue, &looks);
