@@ -94,14 +94,6 @@ static void cost_copy_others(const struct gp_daemon *daemon, const char *text, F
 	}
 }
 
-/* Logs only the first of several failures: the journal must not fill a disk that is full already. */
-static void cost_log_outcome(struct gp_daemon *daemon, int r, const struct gp_error *error)
-{
-	if (r && !daemon->cost_failed)
-		gp_log("costs are not kept: %s", error->text);
-	daemon->cost_failed = r;
-}
-
 void gp_cost_save(struct gp_daemon *daemon)
 {
 	GP_AUTO_FREE char *text = NULL;
@@ -118,7 +110,7 @@ void gp_cost_save(struct gp_daemon *daemon)
 		return;
 	r = gp_state_file_open(daemon, COST_FILE, &writer, &error);
 	if (r) {
-		cost_log_outcome(daemon, r, &error);
+		gp_state_file_tried("costs", r, &error, &daemon->cost_failed);
 		return;
 	}
 	if (!gp_state_file_read(daemon, COST_FILE, COST_FILE_SIZE, &text, &size, NULL))
@@ -137,7 +129,7 @@ void gp_cost_save(struct gp_daemon *daemon)
 				gp_cost_ns(device, true), device->close_hist.count + device->open_hist.count, key);
 	}
 	r = gp_file_commit(&writer, &error);
-	cost_log_outcome(daemon, r, &error);
+	gp_state_file_tried("costs", r, &error, &daemon->cost_failed);
 }
 
 void gp_cost_due(struct gp_daemon *daemon, uint64_t now_ns)

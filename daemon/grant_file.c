@@ -82,19 +82,19 @@ void gp_grant_save(struct gp_daemon *daemon)
 	struct gp_file_writer writer;
 	char boot[GRANT_BOOT_SIZE];
 	struct gp_error error;
+	int r;
 
 	if (!*daemon->config.state_dir)
 		return;
 	grant_boot(boot);
-	if (gp_state_file_open(daemon, GRANT_FILE, &writer, &error)) {
-		gp_log("grants are not kept over a restart: %s", error.text);
-		return;
+	r = gp_state_file_open(daemon, GRANT_FILE, &writer, &error);
+	if (!r) {
+		fprintf(writer.stream, "[boot]\nid = %s\n", boot);
+		for (const struct gp_grant *grant = daemon->grants.first; grant; grant = grant->next)
+			grant_write(writer.stream, grant);
+		r = gp_file_commit(&writer, &error);
 	}
-	fprintf(writer.stream, "[boot]\nid = %s\n", boot);
-	for (const struct gp_grant *grant = daemon->grants.first; grant; grant = grant->next)
-		grant_write(writer.stream, grant);
-	if (gp_file_commit(&writer, &error))
-		gp_log("grants are not kept over a restart: %s", error.text);
+	gp_state_file_tried("grants", r, &error, &daemon->grants.failed);
 }
 
 static int grant_number(const char *name, const char *value, uint64_t max, uint64_t *ret_value, struct gp_error *error)

@@ -125,6 +125,7 @@ struct gp_grants {
 	uint32_t count, pid_count; /* pid_count: of processes */
 	struct gp_timer timer;     /* the time of a grant is over */
 	bool saved, dirty;         /* in this round: the file was written; it is to be written at the end */
+	bool failed;               /* the last try to write it */
 };
 
 /* journal.c: lines of all users. */

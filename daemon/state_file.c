@@ -44,3 +44,13 @@ int gp_state_file_read(const struct gp_daemon *daemon, const char *name, size_t 
 				    path);
 	return gp_file_read(path, size_max, ret_text, ret_size, error);
 }
+
+/* The journal must not fill a disk that is full already. */
+void gp_state_file_tried(const char *what, int r, const struct gp_error *error, bool *failed)
+{
+	if (r && !*failed)
+		gp_log("%s are not kept over a restart: %s", what, error->text);
+	else if (!r && *failed)
+		gp_log("%s are kept again", what);
+	*failed = r;
+}

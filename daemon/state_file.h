@@ -13,4 +13,8 @@ int gp_state_file_open(const struct gp_daemon *daemon, const char *name, struct 
 int gp_state_file_read(const struct gp_daemon *daemon, const char *name, size_t size_max, char **ret_text,
 		       size_t *ret_size, struct gp_error *error);
 
+/* After each try to write the file of `what` (a plural): the journal gets the first of several failures, and their end.
+ */
+void gp_state_file_tried(const char *what, int r, const struct gp_error *error, bool *failed);
+
 #endif
