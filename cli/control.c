@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "cli/clean.h"
@@ -43,7 +44,7 @@ static bool control_is_overflow(uid_t uid)
 }
 
 /* Who serves the socket could lie about everything; only root, its own user and ourselves are believed. */
-static int control_check_peer(const struct gp_control *control, struct gp_error *error)
+static int control_check_peer(struct gp_control *control, struct gp_error *error)
 {
 	struct passwd entry, *found = NULL;
 	struct ucred peer;
@@ -53,6 +54,7 @@ static int control_check_peer(const struct gp_control *control, struct gp_error 
 	if (getsockopt(control->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 		return gp_error_set(error, -EPERM, "%s: the owner of this socket cannot be determined: %s",
 				    control->path, strerror(errno));
+	control->daemon = peer.pid;
 	if (peer.uid == 0 || peer.uid == geteuid() || control_is_overflow(peer.uid))
 		return 0;
 	if (!getpwnam_r(CONTROL_USER, &entry, buffer, sizeof(buffer), &found) && found && found->pw_uid == peer.uid)
@@ -73,12 +75,26 @@ uint32_t gp_control_wait_ms(void)
 	return seconds && seconds <= CONTROL_WAIT_S_MAX && !*end ? (uint32_t)seconds * 1000u : CONTROL_WAIT_MS;
 }
 
+/* connect() does not tell a socket without a daemon from what is no socket. */
+static bool control_is_no_socket(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && !S_ISSOCK(st.st_mode);
+}
+
 static int control_refuse_connect(const struct gp_control *control, int code, struct gp_error *error)
 {
 	switch (code) {
 	case ENOENT:
 	case ECONNREFUSED:
 	case ENOTDIR:
+		if (control_is_no_socket(control->path))
+			return gp_error_set(
+				error, -EPROTO,
+				"%s is not a socket, so no daemon can serve it; remove it, or set GPREEMPT_SOCKET "
+				"to the daemon's socket",
+				control->path);
 		if (strcmp(control->path, GP_WIRE_SOCKET))
 			return gp_error_set(error, -ENOTCONN,
 					    "no daemon runs (no answer at %s, the value of GPREEMPT_SOCKET); start it: "
@@ -325,20 +341,12 @@ int gp_control_ask(struct gp_control *control, struct gp_control_request *reques
 	return control_collect(control, gp_control_send(control, request, error), ret_text, ret_size, error);
 }
 
-int gp_control_grant(struct gp_control_grant *grant, char **ret_text, size_t *ret_size, bool *ret_refused,
+int gp_control_grant(struct gp_control *control, struct gp_control_grant *grant, char **ret_text, size_t *ret_size,
 		     struct gp_error *error)
 {
-	struct gp_control control;
-	int r = gp_control_open(&control, error);
+	int r = control_put(control, GP_WIRE_GRANT, grant, sizeof(*grant), error);
 
-	*ret_refused = false;
-	if (r)
-		return r;
-	r = control_put(&control, GP_WIRE_GRANT, grant, sizeof(*grant), error);
-	r = control_collect(&control, r, ret_text, ret_size, error);
-	*ret_refused = control.refused;
-	gp_control_close(&control);
-	return r;
+	return control_collect(control, r, ret_text, ret_size, error);
 }
 
 int gp_control_once(struct gp_control_request *request, char **ret_text, size_t *ret_size, bool *ret_refused,

@@ -7,6 +7,7 @@
 #include <gpreempt/control.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 #include "lib/error.h"
 
 #define GP_CONTROL_ANSWER_SIZE (64u << 20) /* bytes of text at most: some 100,000 queues */
@@ -21,6 +22,7 @@ enum gp_cli_exit {
 
 struct gp_control {
 	int fd;
+	pid_t daemon; /* who serves the socket; 0: a process of another PID namespace */
 	uint32_t cookie;
 	uint64_t deadline_ms; /* of the answer under way, CLOCK_MONOTONIC */
 	bool refused;         /* the last error is the daemon's own answer */
@@ -54,8 +56,8 @@ int gp_control_next(struct gp_control *control, int timeout_ms, const char **ret
 int gp_control_once(struct gp_control_request *request, char **ret_text, size_t *ret_size, bool *ret_refused,
 		    struct gp_error *error);
 
-/* The same for a grant. */
-int gp_control_grant(struct gp_control_grant *grant, char **ret_text, size_t *ret_size, bool *ret_refused,
+/* gp_control_ask() for a grant. */
+int gp_control_grant(struct gp_control *control, struct gp_control_grant *grant, char **ret_text, size_t *ret_size,
 		     struct gp_error *error);
 
 /* What a packet is: 1: text and more to come; 0: the last one; or an error as above. The only reader of packets. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include "lib/cleanup.h"
 #include "lib/output.h"
 #include "lib/plain.h"
 #include "cli/clean.h"
@@ -71,6 +72,21 @@ static void events_show(const struct gp_event *event)
 	if (!event->text[0] && event->value != GP_EVENT_UNKNOWN)
 		printf("  %" PRIu64, event->value);
 	putchar('\n');
+}
+
+/* Who follows events waits for the next one, however long: whether the daemon answers at all is asked before. */
+static int events_ping(void)
+{
+	struct gp_control_request request = { .verb = GP_CONTROL_PING };
+	GP_AUTO_FREE char *text = NULL;
+	bool is_refused = false;
+	struct gp_error error;
+	size_t size = 0;
+
+	if (!gp_control_once(&request, &text, &size, &is_refused, &error))
+		return GP_CLI_OK;
+	fprintf(stderr, "gpreempt events: %s\n", error.text);
+	return is_refused ? GP_CLI_FAILED : GP_CLI_NO_DAEMON;
 }
 
 static int events_go(const struct events *events)
@@ -145,5 +161,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "gpreempt events: takes no argument '%s'\n", argv[optind]);
 		return GP_CLI_USAGE;
 	}
-	return events_go(&events);
+	if (events.follow)
+		r = events_ping();
+	return r ? r : events_go(&events);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/attr.h"
+#include "cli/cgroup.h"
 #include "cli/clean.h"
 #include "cli/columns.h"
 #include "cli/control.h"
@@ -63,6 +64,7 @@ static const struct option grant_options[] = {
 struct grant {
 	struct gp_control_grant request;
 	bool json, quiet, any; /* any: an option of add was given */
+	pid_t daemon;          /* that has answered */
 };
 
 static int grant_tag(struct grant *grant, const char *value, struct gp_error *error)
@@ -88,6 +90,14 @@ static int grant_option(struct grant *grant, int option, const char *value, stru
 	}
 }
 
+/* Of systemd, whose units with programs have a cgroup each. */
+static bool grant_is_unit(const char *text)
+{
+	const char *end = strrchr(text, '.');
+
+	return end && (!strcmp(end, ".slice") || !strcmp(end, ".service") || !strcmp(end, ".scope"));
+}
+
 static int grant_target(struct gp_control_grant *request, const char *text, struct gp_error *error)
 {
 	int r;
@@ -97,8 +107,10 @@ static int grant_target(struct gp_control_grant *request, const char *text, stru
 	if (text[0] != '/') {
 		r = gp_target_pid(text, &request->pid, error);
 		if (r == -EINVAL)
-			gp_error_set(error, r, "'%.40s' is neither a pid nor the path of a cgroup, which begins with /",
-				     text);
+			gp_error_set(error, r,
+				     "'%.40s' is neither a pid nor the path of a cgroup, which begins with /%s", text,
+				     grant_is_unit(text) ? " (systemctl show -P ControlGroup NAME tells a unit's)" :
+							   "");
 		return r;
 	}
 	if (strlen(text) >= sizeof(request->cgroup))
@@ -108,26 +120,57 @@ static int grant_target(struct gp_control_grant *request, const char *text, stru
 	return 0;
 }
 
+/* Prints why it fails, after the name if there is one. */
+static int grant_ask(struct grant *grant, const char *name, char **ret_text, size_t *ret_size)
+{
+	struct gp_control control;
+	struct gp_error error;
+	int r = gp_control_open(&control, &error);
+	bool is_refused = false;
+
+	if (!r) {
+		r = gp_control_grant(&control, &grant->request, ret_text, ret_size, &error);
+		is_refused = control.refused;
+		grant->daemon = control.daemon;
+		gp_control_close(&control);
+	}
+	if (!r)
+		return GP_CLI_OK;
+	fprintf(stderr, "gpreempt grant: %s%s%s\n", name, *name ? ": " : "", error.text);
+	return is_refused ? GP_CLI_FAILED : GP_CLI_NO_DAEMON;
+}
+
+/* The cgroup may come later. But who has misspelt its path shall not find out when the programs run. */
+static void grant_warn(const struct grant *grant, const char *path)
+{
+	if (grant->quiet || !gp_cgroup_is_missing(grant->daemon, path))
+		return;
+	fprintf(stderr,
+		"gpreempt grant: warning: there is no cgroup %s now; the grant is stored for when there is one%s\n",
+		path,
+		strpbrk(path, "*?[") ? ". A grant's path is no pattern: for patterns see [cgroup] in gpreempt.conf(5)" :
+				       "");
+}
+
 static int grant_one(struct grant *grant, const char *argument)
 {
 	GP_AUTO_FREE char *text = NULL;
-	bool is_refused = false;
 	struct gp_error error;
 	size_t size = 0;
+	int status;
 
 	if (grant_target(&grant->request, argument, &error)) {
 		fprintf(stderr, "gpreempt grant: %s\n", error.text);
 		return GP_CLI_USAGE;
 	}
-	if (gp_control_grant(&grant->request, &text, &size, &is_refused, &error)) {
-		fprintf(stderr, "gpreempt grant: %s: %s\n", argument, error.text);
-		return is_refused ? GP_CLI_FAILED : GP_CLI_NO_DAEMON;
-	}
-	if (grant->json) {
+	status = grant_ask(grant, argument, &text, &size);
+	if (!status && grant->json) {
 		gp_clean_json(stdout, text, size);
 		putchar('\n');
 	}
-	return GP_CLI_OK;
+	if (!status && grant->request.verb == GP_GRANT_ADD && *argument == '/')
+		grant_warn(grant, argument);
+	return status;
 }
 
 /* One grant of the list; the cells in the order of the heads. */
@@ -206,14 +249,12 @@ static int grant_table(const char *text, size_t size, struct gp_error *error)
 static int grant_list(struct grant *grant)
 {
 	GP_AUTO_FREE char *text = NULL;
-	bool is_refused = false;
 	struct gp_error error;
 	size_t size = 0;
+	int status = grant_ask(grant, "", &text, &size);
 
-	if (gp_control_grant(&grant->request, &text, &size, &is_refused, &error)) {
-		fprintf(stderr, "gpreempt grant: %s\n", error.text);
-		return is_refused ? GP_CLI_FAILED : GP_CLI_NO_DAEMON;
-	}
+	if (status)
+		return status;
 	if (grant->json) {
 		gp_clean_json(stdout, text, size);
 		putchar('\n');

@@ -13,6 +13,7 @@
 static const char pause_help[] =
 "Usage: gpreempt pause GPU|all     the daemon opens every gate of the GPU and stops scheduling it\n"
 "       gpreempt resume GPU|all    the daemon schedules the GPU again\n"
+"A pause lasts until gpreempt resume, also over a restart of the daemon.\n"
 "Both need root. GPU is the gpu_id that gpreempt status shows.\n"
 "\n"
 "      --json   print the outcome as a JSON object\n"

@@ -314,6 +314,7 @@ static const struct state_field state_client_fields[] = {
 	NUMBER(gp_state_client, managed),
 	NUMBER(gp_state_client, hidden),
 	NUMBER(gp_state_client, paused),
+	NUMBER(gp_state_client, agent_awaited),
 	TEXT(gp_state_client, user),
 	TEXT(gp_state_client, counters),
 	TEXT(gp_state_client, name),
@@ -400,6 +401,7 @@ static const struct state_field state_counter_fields[] = {
 static const struct state_field state_daemon_fields[] = {
 	TEXT(gp_state_daemon, version),
 	TEXT(gp_state_daemon, policy),
+	TEXT(gp_state_daemon, config_refused),
 	NUMBER(gp_state_daemon, pid),
 	NUMBER(gp_state_daemon, uptime_real_ns),
 	NUMBER(gp_state_daemon, lease_ms),

@@ -55,7 +55,7 @@ struct gp_state_client {
 	uint64_t pid, uid, connected_real_ns, priority, ceiling, weight, share_permille, deadline_ns, budget_ns,
 		answers, compute_ns, copy_ns, wait_ns;
 	uint64_t gpus_scheduled; /* GPUs on which the daemon schedules its queues: the times are sums over them */
-	uint64_t managed, hidden, paused;
+	uint64_t managed, hidden, paused, agent_awaited;
 	uint64_t unlisted_queue_count; /* of those whose queues are not listed: hidden and unmanaged ones */
 	char user[40], name[64], runtime[64], agent[64], gang[64], rank_of[64], tag[64], mechanism[24],
 		mechanism_why[256], counters[8], protect[16];
@@ -64,7 +64,7 @@ struct gp_state_client {
 	uint64_t gpu_ids[GP_STATE_CLIENT_GPUS];
 };
 struct gp_state_daemon {
-	char version[40], policy[24];
+	char version[40], policy[24], config_refused[512];
 	uint64_t pid, uptime_real_ns, lease_ms, dilation;
 	uint64_t clients_seen, orders, order_failures, leases_lost, messages_refused, wakeups, decisions,
 		driver_calls_stuck;

@@ -269,16 +269,23 @@ static void status_queues(FILE *stream, const struct gp_state *state, const stru
 	gp_columns_fini(&columns);
 }
 
+/* A program that has just started: its agent connects after the first queue. */
+static bool status_is_awaited(const struct gp_state_client *client)
+{
+	return client->agent_awaited != GP_STATE_UNKNOWN && client->agent_awaited;
+}
+
 /* A rank of a job that the daemon cannot put aside with the others. */
 static void status_rank(FILE *stream, const struct gp_state_client *client)
 {
 	if (client->rank_of[0])
-		fprintf(stream,
-			"  pid %" PRIu64
-			" (%s) belongs to %s, but has no agent: the daemon cannot close its queues when it closes those of "
-			"the job, and its kernels may spin. Start it with gpreempt run.\n",
+		fprintf(stream, "  pid %" PRIu64 " (%s) belongs to %s, but %s\n",
 			client->pid == GP_STATE_UNKNOWN ? 0 : client->pid, client->name[0] ? client->name : "?",
-			client->rank_of);
+			client->rank_of,
+			status_is_awaited(client) ?
+				"its agent has not connected yet: it may do so within two seconds of its start." :
+				"has no agent: the daemon cannot close its queues when it closes those of the job, and its "
+				"kernels may spin. Start it with gpreempt run.");
 }
 
 void gp_status_show(FILE *stream, const struct gp_state *state, bool with_queues)
@@ -298,6 +305,10 @@ void gp_status_show(FILE *stream, const struct gp_state *state, bool with_queues
 	if (daemon->dilation != GP_STATE_UNKNOWN && daemon->dilation > 1)
 		fprintf(stream, ", the device is %" PRIu64 " times slower than the host (virtual)", daemon->dilation);
 	fputc('\n', stream);
+	if (*daemon->config_refused)
+		fprintf(stream,
+			"\nThe daemon refused the configuration at its last reload and keeps the settings from before: %s\n",
+			daemon->config_refused);
 	if (!state->device_count)
 		fputs("\nNo device.\n", stream);
 	for (uint32_t i = 0; i < state->device_count; i++)
@@ -327,7 +338,10 @@ void gp_status_show_client(FILE *stream, const struct gp_state *state, const str
 	fprintf(stream, "pid %" PRIu64 " %s%s%s\n", client->pid == GP_STATE_UNKNOWN ? 0 : client->pid,
 		client->name[0] ? client->name : "?", client->user[0] ? ", user " : "", client->user);
 	if (!client->managed) {
-		fputs("  unmanaged: no agent is in it (it was not started by gpreempt run)\n", stream);
+		fputs(status_is_awaited(client) ?
+			      "  unmanaged: it has just started, and no agent in it has connected yet\n" :
+			      "  unmanaged: no agent is in it (it was not started by gpreempt run)\n",
+		      stream);
 		status_rank(stream, client);
 		return;
 	}

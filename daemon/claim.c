@@ -63,7 +63,7 @@ static void claim_leave(struct gp_daemon *daemon, struct gp_device_entry *device
 	if (device->is_hung)
 		gp_log("GPU %u: %s", device->info.gpu_id, device->claim.why);
 	else
-		gp_device_stop(daemon, device, device->claim.why);
+		gp_device_halt(daemon, device, device->claim.why);
 	device->claim.is_left = true;
 	device->claim.is_why = !was_stopped;
 	gp_timer_sooner(daemon, &daemon->claim_timer, gp_now_ns() + CLAIM_AGAIN_NS);
@@ -129,7 +129,7 @@ void gp_claim_due(struct gp_daemon *daemon, uint64_t now_ns)
 		}
 		device->claim.is_left = false;
 		if (device->claim.is_why)
-			gp_device_start(daemon, device);
+			gp_device_go_on(daemon, device);
 	}
 }
 

@@ -12,18 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "daemon/daemon.h"
+#include "daemon/state_file.h"
 #include "lib/cleanup.h"
-#include "lib/file.h"
 
+#define COST_FILE      "costs"
 #define COST_FILE_SIZE 65536u
 #define COST_NS_MAX    1000000000ull
-
-static void cost_path(const struct gp_daemon *daemon, char *path, size_t size)
-{
-	snprintf(path, size, "%s/costs", daemon->config.state_dir);
-}
 
 static void cost_key(const struct gp_device_entry *device, char *key, size_t size)
 {
@@ -52,15 +47,12 @@ static bool cost_parse(const char *line, size_t line_size, uint64_t values[3], c
 
 void gp_cost_load(struct gp_daemon *daemon)
 {
-	char path[GP_CONFIG_PATH_SIZE + 16], key[256], own[256];
 	GP_AUTO_FREE char *text = NULL;
+	char key[256], own[256];
 	size_t size, line_size;
 	uint64_t values[3];
 
-	if (!*daemon->config.state_dir)
-		return;
-	cost_path(daemon, path, sizeof(path));
-	if (gp_file_read(path, COST_FILE_SIZE, &text, &size, NULL))
+	if (gp_state_file_read(daemon, COST_FILE, COST_FILE_SIZE, &text, &size, NULL))
 		return;
 	for (const char *line = text; *line; line += line_size + (line[line_size] == '\n')) {
 		line_size = strcspn(line, "\n");
@@ -102,18 +94,10 @@ static void cost_copy_others(const struct gp_daemon *daemon, const char *text, F
 	}
 }
 
-/* Logs only the first of several failures: the journal must not fill a disk that is full already. */
-static void cost_log_outcome(struct gp_daemon *daemon, int r, const struct gp_error *error)
-{
-	if (r && !daemon->cost_failed)
-		gp_log("costs are not kept: %s", error->text);
-	daemon->cost_failed = r;
-}
-
 void gp_cost_save(struct gp_daemon *daemon)
 {
-	char path[GP_CONFIG_PATH_SIZE + 16], key[256], before[256];
 	GP_AUTO_FREE char *text = NULL;
+	char key[256], before[256];
 	struct gp_file_writer writer;
 	struct gp_error error;
 	bool any = false;
@@ -124,15 +108,12 @@ void gp_cost_save(struct gp_daemon *daemon)
 		any |= gp_cost_is_known(&daemon->devices[i]);
 	if (!any || !*daemon->config.state_dir)
 		return;
-	mkdir(daemon->config.state_dir, 0755); /* systemd makes it; a daemon started by hand has to */
-	cost_path(daemon, path, sizeof(path));
-	r = gp_file_open(&writer, path, &error);
+	r = gp_state_file_open(daemon, COST_FILE, &writer, &error);
 	if (r) {
-		cost_log_outcome(daemon, r, &error);
+		gp_state_file_tried("costs", r, &error, &daemon->cost_failed);
 		return;
 	}
-	writer.hurried = true; /* no fsync: orders do not wait for a disk */
-	if (!gp_file_read(path, COST_FILE_SIZE, &text, &size, NULL))
+	if (!gp_state_file_read(daemon, COST_FILE, COST_FILE_SIZE, &text, &size, NULL))
 		cost_copy_others(daemon, text, writer.stream);
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
 		const struct gp_device_entry *device = &daemon->devices[i];
@@ -148,7 +129,7 @@ void gp_cost_save(struct gp_daemon *daemon)
 				gp_cost_ns(device, true), device->close_hist.count + device->open_hist.count, key);
 	}
 	r = gp_file_commit(&writer, &error);
-	cost_log_outcome(daemon, r, &error);
+	gp_state_file_tried("costs", r, &error, &daemon->cost_failed);
 }
 
 void gp_cost_due(struct gp_daemon *daemon, uint64_t now_ns)

@@ -8,7 +8,7 @@
  *   message.c  checks each message where it arrives              client.c   agents: HELLO, queues, counters
  *   order.c    orders to agents, and their answers               queue.c    one queue: attributes, gate, in the core?
  *   page.c     reads the shared page: counters, hints            plan.c     carries out the core's plans
- *   device.c   devices: policy, stop and start                   claim.c    one daemon for each GPU; lockfile.c
+ *   device.c   devices: policy, stop and start; stopped.c: pauses  claim.c  one daemon for each GPU; lockfile.c
  *   learn.c, cost.c  what transactions cost; between runs        slicing.c  sets slices, counts switches
  *   sampling.c which agents sample their counters                silence.c  agents that do not sample any more
  *   channel_group.c  the handles of a queue, if they are needed  attr.c     a client's attributes
@@ -26,7 +26,7 @@
  *   fair.c     who is served next, and for how long              timer.c    when each file wants to be woken
  *   entry.c    how often queues of one user enter the core
  *   clock.c    the time; pause.c: less when it stood still       state.h    what each file keeps in struct gp_daemon
- *   text.c     text and JSON that grow
+ *   text.c     text and JSON that grow                           state_file.c  files for the next daemon
  */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H

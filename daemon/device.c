@@ -60,7 +60,7 @@ void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, c
 	gp_timer_sooner(daemon, &daemon->cost_timer, gp_now_ns() + DEVICE_KEEP_NS);
 }
 
-void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why)
+void gp_device_halt(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why)
 {
 	if (device->stopped && !device->claim.is_why && !device->is_hung)
 		return;
@@ -75,7 +75,7 @@ void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, co
 	gp_slicing_changed(daemon);
 }
 
-void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device)
+void gp_device_go_on(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
 	if (!device->stopped)
 		return;

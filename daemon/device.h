@@ -73,6 +73,8 @@ struct gp_device_entry {
 	 * the GPU as well (claim.is_left). */
 	bool is_hung;
 	char stopped_why[GP_WHY_TEXT];
+	bool is_paused; /* by root, who did not resume it; paused_why: by whom, since when */
+	char paused_why[GP_WHY_TEXT];
 	struct gp_claim claim;
 	uint64_t orders, order_failures;
 	uint32_t unmanaged_queues, unmanaged_processes;
@@ -121,8 +123,14 @@ struct gp_device_entry *gp_device_find(struct gp_daemon *daemon, uint32_t gpu_id
 void gp_device_learn(struct gp_daemon *daemon, struct gp_device_entry *device, const struct gp_client *client,
 		     bool open, uint64_t ns);
 void gp_device_tell_cost(struct gp_daemon *daemon, struct gp_device_entry *device);
-void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why);
+/* Opens every gate and stops scheduling, unless it is stopped for another reason that does not end by itself. */
+void gp_device_halt(struct gp_daemon *daemon, struct gp_device_entry *device, const char *why);
+void gp_device_go_on(struct gp_daemon *daemon, struct gp_device_entry *device);
+
+/* stopped.c: the same at root's command, for the next daemon too. */
+void gp_device_stop(struct gp_daemon *daemon, struct gp_device_entry *device, const char *who);
 void gp_device_start(struct gp_daemon *daemon, struct gp_device_entry *device);
+void gp_stopped_load(struct gp_daemon *daemon);
 
 /* claim.c */
 extern const char *gp_claim_folder; /* a test has its own */

@@ -9,17 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "daemon/daemon.h"
 #include "daemon/grant.h"
 #include "daemon/message.h"
+#include "daemon/state_file.h"
+#include "lib/aside.h"
 #include "lib/cleanup.h"
 #include "lib/file.h"
 #include "lib/ini.h"
 #include "lib/units.h"
 
-#define GRANT_BLAMED    (1ull << 60) /* no account has that bit; each process is blamed for itself */
+#define GRANT_FILE      "grants"
 #define GRANT_FILE_SIZE (4u << 20)
 #define GRANT_BOOT_SIZE 64u
 
@@ -31,11 +31,6 @@ struct grant_reader {
 	const char *boot;
 	bool is_this_boot, is_open; /* is_open: a grant's lines are being read */
 };
-
-static void grant_path(const struct gp_daemon *daemon, char *path, size_t size)
-{
-	snprintf(path, size, "%s/grants", daemon->config.state_dir);
-}
 
 static void grant_boot(char *boot)
 {
@@ -85,26 +80,22 @@ static void grant_write(FILE *stream, const struct gp_grant *grant)
 
 void gp_grant_save(struct gp_daemon *daemon)
 {
-	char path[GP_CONFIG_PATH_SIZE + 16], boot[GRANT_BOOT_SIZE];
 	struct gp_file_writer writer;
+	char boot[GRANT_BOOT_SIZE];
 	struct gp_error error;
+	int r;
 
 	if (!*daemon->config.state_dir)
 		return;
-	mkdir(daemon->config.state_dir, 0755); /* systemd makes it; a daemon started by hand has to */
-	grant_path(daemon, path, sizeof(path));
 	grant_boot(boot);
-	if (gp_file_open(&writer, path, &error)) {
-		gp_log("grants are not kept over a restart: %s", error.text);
-		return;
+	r = gp_state_file_open(daemon, GRANT_FILE, &writer, &error);
+	if (!r) {
+		fprintf(writer.stream, "[boot]\nid = %s\n", boot);
+		for (const struct gp_grant *grant = daemon->grants.first; grant; grant = grant->next)
+			grant_write(writer.stream, grant);
+		r = gp_file_commit(&writer, &error);
 	}
-	writer.hurried = true; /* no fsync: orders do not wait for a disk; a crash of the machine voids the file */
-	fchmod(fileno(writer.stream), 0600);
-	fprintf(writer.stream, "[boot]\nid = %s\n", boot);
-	for (const struct gp_grant *grant = daemon->grants.first; grant; grant = grant->next)
-		grant_write(writer.stream, grant);
-	if (gp_file_commit(&writer, &error))
-		gp_log("grants are not kept over a restart: %s", error.text);
+	gp_state_file_tried("grants", r, &error, &daemon->grants.failed);
 }
 
 static int grant_number(const char *name, const char *value, uint64_t max, uint64_t *ret_value, struct gp_error *error)
@@ -162,7 +153,7 @@ static int grant_read_attr(struct gp_wire_attr *attr, const char *name, const ch
 static bool grant_find_process(const struct grant_reader *reader, struct gp_grant_process *ret_process)
 {
 	pid_t pid = reader->grant.pid;
-	int r = gp_grant_process_find(pid, GRANT_BLAMED | (uint64_t)pid, ret_process);
+	int r = gp_grant_process_find(pid, GP_ASIDE_GRANT(pid), ret_process);
 
 	if (r && r != -ESRCH)
 		gp_log("the grant for process %d is lost: %s", (int)pid, gp_grant_why(r));
@@ -250,26 +241,21 @@ int gp_grant_parse(struct gp_daemon *daemon, const char *text, size_t size, cons
 
 void gp_grant_load(struct gp_daemon *daemon)
 {
-	char path[GP_CONFIG_PATH_SIZE + 16], boot[GRANT_BOOT_SIZE];
 	GP_AUTO_FREE char *text = NULL;
+	char boot[GRANT_BOOT_SIZE];
 	struct gp_error error;
-	struct stat st;
 	size_t size;
-	int r;
+	int r = gp_state_file_read(daemon, GRANT_FILE, GRANT_FILE_SIZE, &text, &size, &error);
 
-	grant_path(daemon, path, sizeof(path));
-	if (!*daemon->config.state_dir || lstat(path, &st))
+	if (r == -ENOENT)
 		return;
 	grant_boot(boot);
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022) {
-		gp_log("%s is not read: it must be a file that only the daemon's own user can write", path);
-		return;
-	}
-	r = gp_file_read(path, GRANT_FILE_SIZE, &text, &size, &error);
-	if (!r)
+	if (r)
+		gp_log("the grants of the daemon before are lost: %s", error.text);
+	else
 		r = gp_grant_parse(daemon, text, size, boot, &error);
-	if (r && r != -ESTALE)
-		gp_log("%s: %s; what follows there is lost", path, error.text);
+	if (r && r != -ESTALE && text)
+		gp_log("%s/" GRANT_FILE ": %s; what follows there is lost", daemon->config.state_dir, error.text);
 	if (daemon->grants.count)
 		gp_log("%u grants are in force", daemon->grants.count);
 }

@@ -154,6 +154,8 @@ int gp_daemon_reload(struct gp_daemon *daemon, struct gp_error *error)
 {
 	int r = loop_configure(daemon, error);
 
+	daemon->loop.refused = r ? *error : (struct gp_error){ "" };
+	gp_metrics_changed(daemon);
 	gp_claim_all(daemon); /* makes the folder, too */
 	gp_peer_restore(daemon);
 	return r;
@@ -384,6 +386,8 @@ int gp_daemon_init(struct gp_daemon *daemon, struct gp_error *error)
 	gp_daemon_watch(daemon, daemon->inbox.fd, EPOLLIN, &daemon->inbox.source);
 	gp_daemon_watch(daemon, daemon->loop.signal_fd, EPOLLIN, &daemon->loop.signal_source);
 	r = gp_device_add_all(daemon, error);
+	if (!r)
+		gp_stopped_load(daemon);
 	if (!r)
 		gp_grant_load(daemon);
 	if (!r)

@@ -30,7 +30,7 @@ static const char main_help[] =
 	"Signals: TERM and INT open every gate and end the daemon; HUP makes it read the configuration again.\n"
 	"Exit status: 0 ended, 1 failed, 2 wrong usage or configuration.\n";
 
-enum { MAIN_CONFIG = 256, MAIN_CHECK, MAIN_SOCKET, MAIN_BACKEND, MAIN_MECHANISM, MAIN_POLICY, MAIN_FOREGROUND };
+enum { MAIN_CONFIG = 256, MAIN_CHECK, MAIN_SOCKET, MAIN_BACKEND, MAIN_MECHANISM, MAIN_POLICY };
 
 static const struct option main_options[] = {
 	{ "config", required_argument, NULL, MAIN_CONFIG },
@@ -39,7 +39,6 @@ static const struct option main_options[] = {
 	{ "backend", required_argument, NULL, MAIN_BACKEND },
 	{ "mechanism", required_argument, NULL, MAIN_MECHANISM },
 	{ "policy", required_argument, NULL, MAIN_POLICY },
-	{ "foreground", no_argument, NULL, MAIN_FOREGROUND },
 	{ "version", no_argument, NULL, 'V' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -79,7 +78,6 @@ static int main_parse(int argc, char **argv, struct main_arguments *arguments)
 		switch (option) {
 		case MAIN_CONFIG: arguments->config = optarg; break;
 		case MAIN_CHECK: arguments->check = true; break;
-		case MAIN_FOREGROUND: break;
 		case 'V': printf("gpreemptd " GP_VERSION "\n"); exit(0);
 		case 'h': main_print_help(); exit(0);
 		case MAIN_SOCKET:

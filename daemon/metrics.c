@@ -227,6 +227,8 @@ void gp_metrics_write(struct gp_daemon *daemon, struct gp_text *text)
 		{ "events_lost_total", "counter", "Events that slow readers missed.", c->events_lost },
 		{ "log_lines_left_out_total", "counter", "Lines that users caused beyond their rate.",
 		  c->lines_left_out },
+		{ "config_refused", "gauge", "1: the daemon refused the configuration at its last reload.",
+		  *daemon->loop.refused.text != '\0' },
 	};
 
 	metrics_head(text, "build_info", "gauge", "The daemon's version.");

@@ -147,15 +147,15 @@ void gp_origin_read(struct gp_question *question)
 	memcpy(origin->name, flat.name, sizeof(origin->name));
 }
 
-void gp_origin_ask(struct gp_daemon *daemon, struct gp_owner *owner, const struct gp_origin *about,
+bool gp_origin_ask(struct gp_daemon *daemon, struct gp_owner *owner, const struct gp_origin *about,
 		   void (*take)(struct gp_daemon *daemon, struct gp_question *question))
 {
 	struct gp_origin *origin = daemon->config.auto_gang ? malloc(sizeof(*origin)) : NULL;
 
 	if (!origin)
-		return;
+		return false;
 	*origin = *about;
 	origin->question.answer = gp_origin_read;
 	origin->question.take = take;
-	gp_question_ask(daemon, &origin->question, owner);
+	return gp_question_ask(daemon, &origin->question, owner);
 }

@@ -14,8 +14,8 @@ struct gp_origin {
 };
 
 /* Asks about a process of that owner; take gets a copy of `about` with the answer. With auto_gang off, without memory
- * or with too many open questions nothing is asked, and take is not called. */
-void gp_origin_ask(struct gp_daemon *daemon, struct gp_owner *owner, const struct gp_origin *about,
+ * or with too many open questions nothing is asked, and take is not called: false. */
+bool gp_origin_ask(struct gp_daemon *daemon, struct gp_owner *owner, const struct gp_origin *about,
 		   void (*take)(struct gp_daemon *daemon, struct gp_question *question));
 void gp_origin_read(struct gp_question *origin); /* the answer; it may take as long as the process's user likes */
 

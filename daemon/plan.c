@@ -226,7 +226,7 @@ static void plan_trouble(struct gp_daemon *daemon, struct gp_device_entry *devic
 		return;
 	device->trouble_ns = 0;
 	if (gp_drivers_stuck(daemon, device->info.gpu_id))
-		gp_device_stop(
+		gp_device_halt(
 			daemon, device,
 			"the driver has not carried out a preemption for more than a second; find the program that hangs");
 }
@@ -301,7 +301,7 @@ static void plan_refresh(struct gp_daemon *daemon)
 	daemon->core.refreshes++;
 	for (uint32_t i = 0; i < daemon->device_count; i++) {
 		for (queue = daemon->devices[i].busy; queue; queue = next) {
-			next = queue->busy_next; /* it leaves the list when it is found to be idle */
+			next = queue->links[GP_QUEUE_BUSY].next; /* it leaves the list when it is found to be idle */
 			if (!queue->in_core || !plan_may_read(daemon, queue->client->owner, &many))
 				continue;
 			gp_queue_look(daemon, queue, &looks);
@@ -535,7 +535,7 @@ static void plan_stop(struct gp_daemon *daemon, struct gp_device_entry *device, 
 	bool hangs = report->kind == GP_REPORT_HANGS, may_start = !device->stopped || device->claim.is_why;
 
 	if (!hangs || !device->is_hung)
-		gp_device_stop(daemon, device, report->why);
+		gp_device_halt(daemon, device, report->why);
 	device->is_hung |= hangs && may_start;
 	plan_hand_over(daemon, device, report);
 }
@@ -545,7 +545,7 @@ static void plan_back(struct gp_daemon *daemon, struct gp_device_entry *device)
 {
 	gp_log("GPU %u: the call into the driver has come back; what it changed is undone", device->info.gpu_id);
 	if (device->is_hung && !device->claim.is_left)
-		gp_device_start(daemon, device);
+		gp_device_go_on(daemon, device);
 	else if (device->is_hung)
 		gp_claim_is_why(daemon, device);
 	plan_take_back(daemon, device);

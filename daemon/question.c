@@ -8,7 +8,6 @@
 #define QUESTION_USER_MAX                                                                        \
 	1024u /* open ones of one user, but for new connections, which listen.c limits: a client \
 	       * that has gone leaves its own; chosen */
-#define QUESTION_BLAMED (1ull << 61) /* no account has that bit */
 
 static void question_answer(void *context, struct gp_lane *lane, struct gp_worker_job *job)
 {
@@ -67,7 +66,7 @@ bool gp_question_ask(struct gp_daemon *daemon, struct gp_question *question, str
 
 uint64_t gp_question_blamed(const struct gp_question *question)
 {
-	return gp_owner_is_root(question->owner) ? GP_ASIDE_ROOT : QUESTION_BLAMED | question->owner->key;
+	return gp_owner_is_root(question->owner) ? GP_ASIDE_ROOT : GP_ASIDE_QUESTION(question->owner->key);
 }
 
 /* The answers that have come, the oldest first. */

@@ -30,49 +30,38 @@ static void queue_changed(struct gp_daemon *daemon)
 	gp_slicing_changed(daemon);
 }
 
+static void queue_list(struct gp_queue_entry **head, enum gp_queue_list list, struct gp_queue_entry *queue, bool add)
+{
+	struct gp_queue_link *link = &queue->links[list];
+
+	if (add) {
+		*link = (struct gp_queue_link){ .next = *head };
+		if (*head)
+			(*head)->links[list].prev = queue;
+		*head = queue;
+		return;
+	}
+	if (link->prev)
+		link->prev->links[list].next = link->next;
+	else
+		*head = link->next;
+	if (link->next)
+		link->next->links[list].prev = link->prev;
+}
+
 void gp_queue_set_pending(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool pending)
 {
-	struct gp_queue_entry **head = &daemon->devices[queue->device].busy;
-
 	if (queue->pending == pending)
 		return;
 	queue->pending = pending;
 	queue_changed(daemon);
-	if (pending) {
-		queue->busy_prev = NULL;
-		queue->busy_next = *head;
-		if (*head)
-			(*head)->busy_prev = queue;
-		*head = queue;
-		return;
-	}
-	if (queue->busy_prev)
-		queue->busy_prev->busy_next = queue->busy_next;
-	else
-		*head = queue->busy_next;
-	if (queue->busy_next)
-		queue->busy_next->busy_prev = queue->busy_prev;
+	queue_list(&daemon->devices[queue->device].busy, GP_QUEUE_BUSY, queue, pending);
 }
 
 static void queue_unseen_list(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool add)
 {
-	struct gp_queue_entry **head = &daemon->devices[queue->device].unseen;
-
 	gp_sampling_changed(daemon);
-	if (add) {
-		queue->unseen_prev = NULL;
-		queue->unseen_next = *head;
-		if (*head)
-			(*head)->unseen_prev = queue;
-		*head = queue;
-		return;
-	}
-	if (queue->unseen_prev)
-		queue->unseen_prev->unseen_next = queue->unseen_next;
-	else
-		*head = queue->unseen_next;
-	if (queue->unseen_next)
-		queue->unseen_next->unseen_prev = queue->unseen_prev;
+	queue_list(&daemon->devices[queue->device].unseen, GP_QUEUE_UNSEEN, queue, add);
 }
 
 void gp_queue_set_seen(struct gp_daemon *daemon, struct gp_queue_entry *queue, bool seen)

@@ -32,11 +32,16 @@ struct gp_channel_group {
 	struct gp_wire_group described; /* by its agent, the last time */
 };
 
+/* Lists of some of a device's queues: those with work, and those whose doorbells the agent cannot observe. */
+enum gp_queue_list { GP_QUEUE_BUSY, GP_QUEUE_UNSEEN, GP_QUEUE_LISTS };
+struct gp_queue_link {
+	struct gp_queue_entry *next, *prev;
+};
+
 struct gp_queue_entry {
 	struct gp_client *client;
 	struct gp_queue_entry *device_next, *device_prev;
-	struct gp_queue_entry *busy_next, *busy_prev;     /* while it has work */
-	struct gp_queue_entry *unseen_next, *unseen_prev; /* while the agent cannot observe its doorbells */
+	struct gp_queue_link links[GP_QUEUE_LISTS];
 	struct gp_queue_id core;
 	bool in_core;
 	bool has_entered;                 /* it has not left the core since; a new core takes it at once */

@@ -56,13 +56,13 @@ static void sampling_device(struct gp_daemon *daemon, uint32_t index, struct gp_
 	uint32_t looks = 0;
 
 	device->busy_clients = 0;
-	for (q = device->busy; q; q = q->busy_next, looks++) {
+	for (q = device->busy; q; q = q->links[GP_QUEUE_BUSY].next, looks++) {
 		sampling_touch(daemon, q->client, touched);
 		device->busy_clients += !(q->client->busy >> index & 1);
 		q->client->busy |= 1ull << index;
 		q->client->lease_needed |= q->closed;
 	}
-	for (q = device->unseen; q; q = q->unseen_next, looks++) {
+	for (q = device->unseen; q; q = q->links[GP_QUEUE_UNSEEN].next, looks++) {
 		sampling_touch(daemon, q->client, touched);
 		if (!q->in_core)
 			continue;
@@ -74,7 +74,7 @@ static void sampling_device(struct gp_daemon *daemon, uint32_t index, struct gp_
 			sampling_want(q->client, daemon->config.idle_sample_ns);
 	}
 	/* If the end of this work went unnoticed, the other agents would sample their unseen queues for ever. */
-	for (q = device->busy; q; q = q->busy_next)
+	for (q = device->busy; q; q = q->links[GP_QUEUE_BUSY].next)
 		if (q->in_core && (device->busy_clients > 1 || device->closed_queues))
 			sampling_want(q->client, daemon->config.sample_ns);
 		else if (q->in_core && watched)

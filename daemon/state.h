@@ -29,6 +29,7 @@ struct gp_loop {
 	struct gp_timer stop_timer; /* the daemon waits until then for open gates before it ends */
 	uint64_t watchdog_ns;
 	const char *notify_path;
+	struct gp_error refused; /* why the configuration was refused at the last reload; "": it was not */
 	bool stopping;
 	uint32_t phase; /* what the next portion is for */
 	pthread_t thread;
@@ -126,6 +127,7 @@ struct gp_grants {
 	uint32_t count, pid_count; /* pid_count: of processes */
 	struct gp_timer timer;     /* the time of a grant is over */
 	bool saved, dirty;         /* in this round: the file was written; it is to be written at the end */
+	bool failed;               /* the last try to write it */
 };
 
 /* journal.c: lines of all users. */

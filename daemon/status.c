@@ -285,7 +285,15 @@ static void status_hidden(struct gp_daemon *daemon, const struct gp_client *clie
 	gp_text_close(text, '}');
 }
 
-static void status_daemon(struct gp_daemon *daemon, uint64_t now_ns, struct gp_text *text)
+/* The sentence may quote a file that root alone can read. */
+static const char *status_refused(const struct gp_daemon *daemon, const struct gp_peer *peer)
+{
+	if (!*daemon->loop.refused.text)
+		return NULL;
+	return gp_access_sees_all(daemon, peer) ? daemon->loop.refused.text : "root sees the reason";
+}
+
+static void status_daemon(struct gp_daemon *daemon, const struct gp_peer *peer, uint64_t now_ns, struct gp_text *text)
 {
 	const struct gp_counters *counters = &daemon->counters;
 
@@ -300,6 +308,7 @@ static void status_daemon(struct gp_daemon *daemon, uint64_t now_ns, struct gp_t
 	for (uint32_t i = 0; i < daemon->config.file_count; i++)
 		gp_text_string(text, NULL, daemon->config.files[i]);
 	gp_text_close(text, ']');
+	gp_text_string(text, "config_refused", status_refused(daemon, peer));
 	gp_text_open(text, "counters", '{');
 	gp_text_u64(text, "clients_seen", counters->clients_seen);
 	gp_text_u64(text, "orders", counters->orders);
@@ -357,13 +366,13 @@ static void status_next_client(struct gp_daemon *daemon, const struct gp_peer *p
 	job->slot = 0;
 }
 
-static void status_begin(struct gp_daemon *daemon, struct gp_job *job)
+static void status_begin(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_job *job)
 {
 	job->now_ns = gp_now_ns(); /* one moment for all: a reader can tell from two durations when a client came */
 	gp_sched_set_time(daemon->sched, gp_daemon_now_ns(daemon)); /* programs that just run cause no event */
 	gp_text_open(&job->text, NULL, '{');
 	gp_text_u64(&job->text, "schema", 1);
-	status_daemon(daemon, job->now_ns, &job->text);
+	status_daemon(daemon, peer, job->now_ns, &job->text);
 	gp_text_open(&job->text, "devices", '[');
 	job->stage = STATUS_DEVICES;
 	job->index = 0;
@@ -395,7 +404,7 @@ bool gp_status_part(struct gp_daemon *daemon, const struct gp_peer *peer, struct
 {
 	do {
 		if (job->stage == STATUS_BEGIN)
-			status_begin(daemon, job);
+			status_begin(daemon, peer, job);
 		else if (job->stage == STATUS_DEVICES)
 			status_next_device(daemon, job);
 		else if (job->tag)

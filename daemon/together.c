@@ -14,6 +14,7 @@
 #include <string.h>
 #include "daemon/daemon.h"
 #include "daemon/origin.h"
+#include "daemon/unmanaged.h"
 
 static bool together_is_peer(const struct gp_client *a, const struct gp_client *b)
 {
@@ -70,6 +71,7 @@ static void together_take(struct gp_daemon *daemon, struct gp_question *asked)
 	together_hurry(client);
 	together_settle(daemon, client);
 	gp_client_reapply(daemon, client);
+	gp_unmanaged_joined(daemon, client);
 }
 
 /* Until the answer comes the client belongs to no other. */

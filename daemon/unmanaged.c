@@ -19,6 +19,7 @@
 #define UNMANAGED_LATE_NS  10000000000ull /* but it does not wait longer than this */
 #define UNMANAGED_HELLO_NS 2000000000ull  /* an agent says hello after its first queue; chosen, for a busy machine */
 #define UNMANAGED_KEEP_NS  60000000000ull /* a process without a queue is remembered so long; chosen */
+#define UNMANAGED_READ_NS  50000000ull    /* the origin of a new process is waited for so long; chosen, as for agents */
 
 struct unmanaged_process {
 	pid_t pid;
@@ -28,7 +29,8 @@ struct unmanaged_process {
 	struct gp_process_identity identity; /* pid_space and own_pid are not needed */
 	char name[GP_WIRE_NAME_SIZE];
 	char origin[GP_WIRE_NAME_SIZE]; /* together.c; empty: nothing says that it belongs to others */
-	bool is_rank;                   /* it belongs to a scheduled client's program; the journal says so */
+	bool is_asked;                  /* a thread reads its identity or origin */
+	bool is_rank, is_named;         /* it belongs to a scheduled client's program; the journal says so */
 	uint32_t queue_count;
 	uint64_t devices;         /* bits */
 	struct gp_client *client; /* as which it is scheduled: [unmanaged] action = pause */
@@ -84,23 +86,6 @@ static bool unmanaged_is_client(const struct gp_daemon *daemon, pid_t pid)
 	return false;
 }
 
-/* The core closes and opens the clients of its program together, without this process: while they are closed, its
- * kernels spin. */
-static void unmanaged_rank(struct gp_daemon *daemon, struct unmanaged_process *process)
-{
-	const struct gp_client *peer =
-		process->queue_count ?
-			gp_together_client(daemon, process->uid, process->identity.account, process->origin) :
-			NULL;
-
-	if (peer && !process->is_rank)
-		gp_log_user(
-			daemon, peer->owner,
-			"process %d (%s, uid %u) belongs to %s and has no agent: the daemon does not put it aside with process %d (%s), and its kernels may spin meanwhile; start it with gpreempt run",
-			process->pid, process->name, process->uid, process->origin, peer->device.pid, peer->name);
-	process->is_rank = peer;
-}
-
 /* Reading the driver's list takes longer the more processes and queues it has. So the daemon does not read it all the
  * time for a user who asks all the time. */
 static uint64_t unmanaged_next_ns(const struct gp_daemon *daemon)
@@ -142,6 +127,32 @@ static struct unmanaged_process *unmanaged_find(struct gp_daemon *daemon, pid_t 
 	return NULL;
 }
 
+/* The core closes and opens the clients of its program together, without this process: while they are closed, its
+ * kernels spin. STATUS says so at once, the journal when the process surely has no agent. */
+static void unmanaged_rank(struct gp_daemon *daemon, struct unmanaged_process *process, const struct gp_client *peer)
+{
+	bool is_certain;
+
+	if (!unmanaged_is_here(daemon, process))
+		return;
+	is_certain = unmanaged_is_certain(daemon, process);
+	if (peer && is_certain && !process->is_named)
+		gp_log_user(
+			daemon, peer->owner,
+			"process %d (%s, uid %u) belongs to %s and has no agent: the daemon does not put it aside with process %d (%s), and its kernels may spin meanwhile; start it with gpreempt run",
+			process->pid, process->name, process->uid, process->origin, peer->device.pid, peer->name);
+	process->is_rank = peer;
+	process->is_named = peer && is_certain;
+}
+
+static void unmanaged_find_rank(struct gp_daemon *daemon, struct unmanaged_process *process)
+{
+	unmanaged_rank(daemon, process,
+		       process->queue_count ?
+			       gp_together_client(daemon, process->uid, process->identity.account, process->origin) :
+			       NULL);
+}
+
 static void unmanaged_take_origin(struct gp_daemon *daemon, struct gp_question *asked)
 {
 	const struct gp_origin *found = (const struct gp_origin *)asked;
@@ -149,9 +160,23 @@ static void unmanaged_take_origin(struct gp_daemon *daemon, struct gp_question *
 
 	if (!process)
 		return;
+	process->is_asked = false;
 	memcpy(process->origin, found->name, sizeof(process->origin));
-	if (unmanaged_is_here(daemon, process) && unmanaged_is_certain(daemon, process))
-		unmanaged_rank(daemon, process);
+	unmanaged_find_rank(daemon, process);
+}
+
+void gp_unmanaged_joined(struct gp_daemon *daemon, const struct gp_client *client)
+{
+	struct gp_unmanaged_set *set = daemon->unmanaged;
+
+	gp_portion_use(daemon, set ? set->count / 16 : 0);
+	for (uint32_t i = 0; set && i < set->count; i++) {
+		struct unmanaged_process *process = &set->processes[i];
+
+		if (process->queue_count && process->uid == client->uid &&
+		    process->identity.account == client->identity.account && !strcmp(process->origin, client->origin))
+			unmanaged_rank(daemon, process, client);
+	}
 }
 
 /* The account is known: it is that account's question to which program the process belongs. A container's process may
@@ -163,17 +188,20 @@ static void unmanaged_take_identity(struct gp_daemon *daemon, struct gp_question
 	const struct gp_origin origin = { .pid = found->pid, .uid = found->uid, .about = found->about };
 	struct gp_owner *owner;
 
-	if (!process || process->is_known || found->result)
+	if (!process || process->is_known)
+		return;
+	process->is_asked = false;
+	if (found->result)
 		return;
 	process->identity = gp_identity_take(&found->identity);
 	process->is_known = true;
 	owner = gp_owner_of(daemon, process->identity.account, process->identity.uid);
-	gp_origin_ask(daemon, owner, &origin, unmanaged_take_origin);
+	process->is_asked = gp_origin_ask(daemon, owner, &origin, unmanaged_take_origin);
 	gp_owner_put(owner);
 }
 
 /* Until the answer comes the process belongs to no client's program, and is not adopted. */
-static void unmanaged_identify(struct gp_daemon *daemon, const struct unmanaged_process *process)
+static void unmanaged_identify(struct gp_daemon *daemon, struct unmanaged_process *process)
 {
 	const struct gp_identify about = { .uid = process->uid,
 					   .pid = process->pid,
@@ -181,7 +209,8 @@ static void unmanaged_identify(struct gp_daemon *daemon, const struct unmanaged_
 					   .fd = -1,
 					   .about = process->start };
 
-	if (about.pidfd >= 0 && !gp_identify_ask(daemon, &about, unmanaged_take_identity))
+	process->is_asked = about.pidfd >= 0 && gp_identify_ask(daemon, &about, unmanaged_take_identity);
+	if (about.pidfd >= 0 && !process->is_asked)
 		close(about.pidfd);
 }
 
@@ -219,12 +248,11 @@ static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *
 	unmanaged_queues(daemon, process, queues, queue_count);
 	if (process->client)
 		gp_adopt_end(daemon, process->client);
-	if (!unmanaged_is_here(daemon, process) || !unmanaged_is_certain(daemon, process))
-		return;
-	if (!process->client && process->is_known && daemon->config.unmanaged == GP_UNMANAGED_PAUSE)
+	if (daemon->config.unmanaged == GP_UNMANAGED_PAUSE && !process->client && process->is_known &&
+	    unmanaged_is_here(daemon, process) && unmanaged_is_certain(daemon, process))
 		process->client =
 			gp_adopt(daemon, driver, process->pid, process->uid, process->name, &process->identity);
-	unmanaged_rank(daemon, process);
+	unmanaged_find_rank(daemon, process);
 }
 
 /* A process without a queue now (scan.c leaves it out) is no client. But the daemon remembers it: the process may
@@ -325,9 +353,21 @@ static bool unmanaged_begin(struct gp_daemon *daemon)
 	return begun;
 }
 
+/* Whether a thread reads the origin of a process that a scan has just found. A user who keeps the thread waiting delays
+ * nobody after that. */
+static bool unmanaged_is_asked(const struct gp_unmanaged_set *set)
+{
+	for (uint32_t i = set->count; i > 0 && gp_now_ns() - set->processes[i - 1].found_ns < UNMANAGED_READ_NS; i--)
+		if (set->processes[i - 1].is_asked)
+			return true;
+	return false;
+}
+
 bool gp_unmanaged_is_read(struct gp_daemon *daemon)
 {
-	return daemon->unmanaged && gp_scan_is_busy(daemon->unmanaged->scan);
+	const struct gp_unmanaged_set *set = daemon->unmanaged;
+
+	return set && (gp_scan_is_busy(set->scan) || unmanaged_is_asked(set));
 }
 
 void gp_unmanaged_refresh(struct gp_daemon *daemon)
@@ -387,6 +427,7 @@ void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, st
 			if (process->devices >> k & 1)
 				gp_text_u64(text, NULL, daemon->devices[k].info.gpu_id);
 		gp_text_close(text, ']');
+		gp_text_bool(text, "agent_awaited", gp_now_ns() < process->found_ns + UNMANAGED_HELLO_NS);
 		gp_text_bool(text, "paused", process->client && gp_adopt_is_paused(process->client));
 		if (process->client) {
 			gp_text_i64(text, "priority", process->client->attr.priority);

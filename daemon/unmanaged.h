@@ -10,7 +10,9 @@ void gp_unmanaged_due(struct gp_daemon *daemon, uint64_t now_ns); /* looks when 
 void gp_unmanaged_want(struct gp_daemon *daemon);                 /* looks soon: a client got a queue */
 void gp_unmanaged_refresh(struct gp_daemon *daemon);              /* looks now, unless it has just looked */
 void gp_unmanaged_take(struct gp_daemon *daemon);                 /* what another thread has read */
-bool gp_unmanaged_is_read(struct gp_daemon *daemon);              /* another thread looks now */
+/* Other threads look now: for processes, or for the programs that new ones belong to. */
+bool gp_unmanaged_is_read(struct gp_daemon *daemon);
+void gp_unmanaged_joined(struct gp_daemon *daemon, const struct gp_client *client); /* its origin is known now */
 void gp_unmanaged_write(struct gp_daemon *daemon, const struct gp_peer *peer, struct gp_text *text); /* NULL: all */
 void gp_unmanaged_fini(struct gp_daemon *daemon);
 /* adopt.c: an unmanaged process as a client without an agent. It has a copy of the identity. NULL: it cannot be one. */

@@ -223,11 +223,3 @@ pid_t gp_nvidia_mps(const char *root)
 		closedir(folder);
 	return found;
 }
-
-bool gp_nvidia_is_here(const char *root)
-{
-	struct gp_nvidia_driver driver;
-	struct gp_nvidia_gpu gpu;
-
-	return gp_nvidia_topology(root, &driver, &gpu, 1, NULL) > 0;
-}

@@ -38,6 +38,5 @@ int gp_nvidia_topology(const char *root, struct gp_nvidia_driver *ret_driver, st
 		       uint32_t count, struct gp_error *error);
 /* The pid of a running process of MPS, or 0. */
 pid_t gp_nvidia_mps(const char *root);
-bool gp_nvidia_is_here(const char *root); /* root has at least one GPU */
 
 #endif

@@ -60,7 +60,7 @@ struct units_kind {
 	const char *smallest; /* "1 ns" */
 };
 
-static const struct units_kind units_kind_time = { units_time, "150us", "ns, us, ms, s, min, h", "1 ns" };
+static const struct units_kind units_kind_time = { units_time, "150us or 90s", "ns, us, ms, s, min, h", "1 ns" };
 static const struct units_kind units_kind_size = { units_size, "64KiB", "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB",
 						   "1 B" };
 static const struct units_kind units_kind_rate = { units_rate, "5.3TB/s",

@@ -32,6 +32,17 @@ static void daemon_check(const struct gp_doctor_facts *facts, struct gp_doctor_r
 	}
 	gp_report_add(report, GP_SEVERITY_OK, GP_FACTS_UNKNOWN, "gpreemptd %s, policy %s", daemon->version,
 		      daemon->policy);
+	if (*daemon->config_refused) {
+		finding = gp_report_add(
+			report, GP_SEVERITY_PROBLEM, GP_FACTS_UNKNOWN,
+			"gpreemptd refused the configuration at its last reload and keeps the settings from "
+			"before: %.380s",
+			daemon->config_refused);
+		gp_finding_advise(
+			finding,
+			"gpreemptd would not start again with this file: correct it, gpreemptd --check-config, then "
+			"systemctl reload gpreemptd");
+	}
 	if (daemon->leases_lost != GP_STATE_UNKNOWN && daemon->leases_lost) {
 		finding = gp_report_add(report, GP_SEVERITY_WARNING, GP_FACTS_UNKNOWN,
 					"%" PRIu64 " %s ran out: gates opened by themselves", daemon->leases_lost,

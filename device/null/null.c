@@ -32,7 +32,7 @@ static int null_init(const struct gp_device_host *host, const struct gp_device_c
 	for (uint32_t i = 0; i < config->own[NULL_DEVICES].count && i < GP_DEVICE_MAX; i++) {
 		infos[i] = (struct gp_device_info){
 			.name = "imaginary GPU",
-			.driver = "null",
+			.driver = "no driver",
 			.gpu_id = NULL_GPU_ID_FIRST + i,
 			.node = i,
 			.slot_count = NULL_SLOT_COUNT,

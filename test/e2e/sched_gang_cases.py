@@ -157,17 +157,13 @@ def rank_unknown(build: str) -> None:
             rank.wait_line("ready")
         managed(stage, known)
         own, pid = known.pid(), stranger.pid()
-        wait_for(
-            "it is named",
-            lambda: next(
-                (
-                    u
-                    for u in stage.status()["unmanaged"]
-                    if u["pid"] == pid and u["rank_of"] == "torch job localhost:29501"
-                ),
-                None,
-            ),
-        )
+
+        def listed():
+            return next((u for u in stage.status()["unmanaged"] if u["pid"] == pid), None)
+
+        first = wait_for("it is listed", listed)
+        must(first["rank_of"] == "torch job localhost:29501", "at once it is named: %s" % first)
+        wait_for("no agent is awaited any more", lambda: not listed()["agent_awaited"])
         said = "belongs to torch job localhost:29501"
         must(
             "pid %d (ranks) %s, but has no agent" % (pid, said) in stage.ask("status").stdout,

@@ -9,6 +9,7 @@ import sys
 import time
 
 from machine import LONG, MECHANISM, SHORT, WAIT_S, Client, Machine, end_thread, join, require, until
+from waits import Host
 
 ORDERS = [
     # (what, settings, programs that are there and work, programs that start together, one group after the other)
@@ -122,44 +123,6 @@ LEASE_MS = 200
 KILLS = int(os.environ.get("KILLS") or 0)
 
 
-def delays(pid: int, names: tuple[str, ...] | None) -> dict[int, float]:
-    """Milliseconds for which threads of a process have waited for a processor since they began, by their numbers. names: None: all threads."""
-    found = {}
-    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
-        try:
-            if names is None or (task / "comm").read_text().strip() in names:
-                found[int(task.name)] = int((task / "schedstat").read_text().split()[1]) / 1e6
-        except (OSError, IndexError):
-            pass
-    return found
-
-
-def stolen() -> dict[str, float]:
-    """Milliseconds that the host of a virtual machine took from each processor, by /proc/stat (a tick is 10 ms)."""
-    lines = [line.split() for line in pathlib.Path("/proc/stat").read_text().splitlines()]
-    return {words[0]: int(words[8]) * 10.0 for words in lines if re.match(r"cpu\d", words[0])}
-
-
-class Host:
-    """For how long, since it was last asked, those who open a program's gates were ready and did not run: the threads of the daemon, which hand work to each
-    other, and the agent's, of which the one that waited longest counts. A thread that has ended in between excuses nothing.
-    """
-
-    def __init__(self):
-        self.before = {}
-
-    def since(self, key: object, now: dict) -> list[float]:
-        before = self.before.get(key, {})
-        self.before[key] = now
-        return [value - before.get(name, 0.0) for name, value in now.items()]
-
-    def ask(self, machine: Machine, client: Client) -> float:
-        agent = self.since(client, delays(client.process.pid, ("gpreempt-agent", "gpreempt-guard")))
-        daemon = self.since((client, machine.daemon.pid), delays(machine.daemon.pid, None)) if machine.daemon else ()
-        host = self.since((client, "stolen"), stolen())
-        return max(agent, default=0.0) + sum(daemon) + max(host, default=0.0)
-
-
 SHAPES = ("plain", "early", "wide", "two at once", "other forms", "pair", "idle")
 SHAPES_ALONE = ("plain", "early", "other forms")
 
@@ -169,7 +132,7 @@ class Crowd:
 
     def __init__(self, machine, rng):
         self.machine, self.rng = machine, rng
-        self.counts, self.waited, self.waited_for, self.late, self.host = {}, 0, "nothing", 0.0, Host()
+        self.counts, self.waited, self.waited_for, self.late, self.host = {}, 0, "nothing", 0.0, Host(machine)
         self.clients = []
         late = rng.random() < 0.5
         if not late:
@@ -205,7 +168,7 @@ class Crowd:
                 other = self.rng.choice(self.clients)
                 memory = [other.ask(word).removeprefix("ok ") for word in ("client", "memory 0")]
                 require(client.ask("open " + " ".join(memory)).startswith("ok"), "they share memory")
-            self.host.ask(self.machine, client)
+            self.host.ask(client)
             self.clients.append(client)
 
     def done(self, client: Client) -> list[int]:
@@ -221,7 +184,7 @@ class Crowd:
             lambda: all(self.has_gone_on(client, before[client]) for client in self.clients), f"all go on after {what}"
         )
         for client in self.clients:
-            host = self.host.ask(self.machine, client)
+            host = self.host.ask(client)
             for number in client.contexts:
                 waited = int(client.ask(f"waited {number}").removeprefix("ok "))
                 # Gangs wait for all of their members to be allowed to open.

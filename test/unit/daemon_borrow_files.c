@@ -271,7 +271,8 @@ static void a_call_that_hangs(const char *config, uint32_t fallback, bool is_pau
 	for (uint32_t i = 0; i < 3; i++)
 		UNTIL(scene, scene_queue(scene, i)->client->device.mechanism == GP_MECHANISM_BORROW);
 	assert_int_equal(scene->world.daemon.devices[0].stopped, is_paused);
-	assert_string_equal(scene->world.daemon.devices[0].stopped_why, is_paused ? "a person wants it" : "");
+	assert_string_equal(scene->world.daemon.devices[0].stopped_why,
+			    is_paused ? scene->world.daemon.devices[0].paused_why : "");
 	if (is_paused)
 		UNTIL(scene, !closed_count() && rm.contexts[1].slice_us == LONG && rm.contexts[2].slice_us == LONG);
 	else
@@ -400,7 +401,7 @@ static void test_a_pause_before_a_call_hangs(void **state)
 	rm_go_on();
 	for (uint32_t i = 0; i < 3; i++)
 		UNTIL(scene, scene_queue(scene, i)->client->device.mechanism == GP_MECHANISM_BORROW);
-	assert_string_equal(device->stopped_why, "a person wants it");
+	assert_string_equal(device->stopped_why, device->paused_why);
 	gp_device_start(&scene->world.daemon, device);
 	UNTIL(scene, closed_count() == 1);
 	scene_end(scene);

@@ -336,8 +336,10 @@ static void test_raise(void **state)
 static void test_reload(void **state)
 {
 	static const char *const settings[] = { "[policy]\npolicy", "rr" };
-	struct gp_control_request reload = world_request(GP_CONTROL_RELOAD), set = world_request(GP_CONTROL_SET);
+	struct gp_control_request reload = world_request(GP_CONTROL_RELOAD), set = world_request(GP_CONTROL_SET),
+				  status = world_request(GP_CONTROL_STATUS);
 	struct gp_client *client = world_queue(&world, &agent, 0)->client;
+	struct gp_job job = { .kind = GP_JOB_STATUS };
 
 	(void)state;
 	world.daemon.start.settings = settings;
@@ -355,6 +357,13 @@ static void test_reload(void **state)
 	world.daemon.start.config_required = true;
 	expect(&reload, -EINVAL, "/nonexistent/gpreempt.conf");
 	assert_int_equal(world.daemon.config.ceiling_default, 12);
+	expect(&status, 0, "\"config_refused\":\"/nonexistent/gpreempt.conf");
+	while (!gp_status_part(&world.daemon, &(struct gp_peer){ .uid = 54321 }, &job)) {}
+	assert_non_null(strstr(job.text.bytes, "\"config_refused\":\"root sees the reason\""));
+	gp_text_fini(&job.text);
+	world.daemon.start.config_required = false;
+	expect(&reload, 0, "{}");
+	expect(&status, 0, "\"config_refused\":null");
 }
 
 /* A pipe as configuration, <(…) at the start, has no writer any more: the daemon does not wait for one. */

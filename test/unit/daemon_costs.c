@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "daemon/daemon.h"
+#include "daemon/grant.h"
 #include "test/unit/daemon_world.h"
 
 #define GIVEN 200000u /* what the backend assumes */
@@ -33,6 +34,8 @@ static void machine_free(struct gp_daemon *daemon)
 	char path[GP_CONFIG_PATH_SIZE + 16];
 
 	snprintf(path, sizeof(path), "%s/costs", daemon->config.state_dir);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/grants", daemon->config.state_dir);
 	unlink(path);
 	rmdir(daemon->config.state_dir);
 	free(daemon->devices);
@@ -208,9 +211,9 @@ static void test_cannot_be_kept(void **state)
 {
 	struct gp_daemon *daemon = machine_new();
 	int journal[2], stderr_fd = dup(STDERR_FILENO);
-	char lines[1024], folder[GP_CONFIG_PATH_SIZE];
+	char lines[4096], folder[GP_CONFIG_PATH_SIZE];
 	ssize_t size;
-	uint32_t count = 0;
+	uint32_t costs = 0, grants = 0;
 
 	(void)state;
 	assert_int_equal(pipe(journal), 0);
@@ -221,6 +224,7 @@ static void test_cannot_be_kept(void **state)
 		snprintf(daemon->config.state_dir, sizeof(daemon->config.state_dir), "%s",
 			 i == 5 ? folder : "/proc/there/is/none");
 		gp_cost_save(daemon);
+		gp_grant_save(daemon);
 	}
 	fflush(stderr);
 	dup2(stderr_fd, STDERR_FILENO);
@@ -230,8 +234,12 @@ static void test_cannot_be_kept(void **state)
 	close(journal[0]);
 	lines[size > 0 ? size : 0] = '\0';
 	for (const char *line = lines; (line = strstr(line, "costs are not kept")); line++)
-		count++;
-	assert_int_equal(count, 2);
+		costs++;
+	for (const char *line = lines; (line = strstr(line, "grants are not kept")); line++)
+		grants++;
+	assert_int_equal(costs, 2);
+	assert_int_equal(grants, 2);
+	assert_non_null(strstr(lines, "grants are kept again"));
 	snprintf(daemon->config.state_dir, sizeof(daemon->config.state_dir), "%s", folder);
 	machine_free(daemon);
 }

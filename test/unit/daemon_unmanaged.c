@@ -25,6 +25,7 @@ static bool is_listed; /* atomic */
 static int crowd;      /* atomic: of somebody who starts sixteen others for each look; 0: nobody does */
 static int journal[2], stderr_fd;
 static bool in_container; /* the child, from its beginning on */
+static bool is_unlisted;  /* the driver does not list the child yet when the test begins */
 
 static int list_processes(pid_t *pids, uint32_t max)
 {
@@ -99,6 +100,8 @@ static int begin_with(const char *config)
 	agent_add_queue(&world, &agent, 0, GP_QUEUE_SEEN);
 	settle(100);
 	said();
+	if (is_unlisted)
+		return 0;
 	__atomic_store_n(&is_listed, true, __ATOMIC_SEQ_CST);
 	gp_unmanaged_want(&world.daemon);
 	settle(100);
@@ -119,6 +122,17 @@ static int begin_container(void **state)
 	in_container = true;
 	r = begin_with(NULL);
 	in_container = false;
+	return r;
+}
+
+static int begin_unlisted(void **state)
+{
+	int r;
+
+	(void)state;
+	is_unlisted = true;
+	r = begin_with(NULL);
+	is_unlisted = false;
 	return r;
 }
 
@@ -157,6 +171,87 @@ static void test_rank(void **state)
 		settle(100);
 	assert_non_null(strstr(said(), "and has no agent"));
 	assert_int_equal(world.daemon.scan.timer.at_ns, 0);
+}
+
+static bool is_written(const char *words)
+{
+	struct gp_text text = { 0 };
+	bool written;
+
+	gp_text_open(&text, NULL, '{');
+	gp_unmanaged_write(&world.daemon, NULL, &text);
+	gp_text_close(&text, '}');
+	written = strstr(text.bytes, words);
+	gp_text_fini(&text);
+	return written;
+}
+
+static bool is_named(void)
+{
+	return is_written("\"rank_of\":\"process ");
+}
+
+/* Without a step of the daemon. */
+static void pass(uint64_t ms)
+{
+	world_tick(ms * 1000000);
+	gp_now_ns();
+	world_tick(0);
+}
+
+/* The scan that finds it; the answer to the question about its origin is not taken yet. */
+static void find(void)
+{
+	__atomic_store_n(&is_listed, true, __ATOMIC_SEQ_CST);
+	pass(1000);
+	gp_unmanaged_refresh(&world.daemon);
+	while (!world.daemon.questions.open_count)
+		gp_unmanaged_take(&world.daemon);
+}
+
+/* The first STATUS waits until the program is known that a new process belongs to, and names it. */
+static void test_status_names_the_program(void **state)
+{
+	(void)state;
+	find();
+	assert_true(gp_unmanaged_is_read(&world.daemon));
+	assert_false(is_named());
+	settle(0);
+	assert_int_equal(world.daemon.questions.open_count, 0);
+	assert_true(is_named());
+	assert_true(is_written("\"agent_awaited\":true"));
+	assert_string_equal(said(), "");
+	pass(2000);
+	assert_true(is_written("\"agent_awaited\":false"));
+}
+
+/* But STATUS does not wait for a process whose origin takes long to read. */
+static void test_status_does_not_wait_for_ever(void **state)
+{
+	(void)state;
+	find();
+	pass(51);
+	assert_int_equal(world.daemon.questions.open_count, 1);
+	assert_false(gp_unmanaged_is_read(&world.daemon));
+}
+
+/* The client's own origin is known last. */
+static void test_the_program_is_known_last(void **state)
+{
+	struct gp_client *client = world.daemon.clients[0];
+	char origin[GP_WIRE_NAME_SIZE];
+
+	(void)state;
+	memcpy(origin, client->origin, sizeof(origin));
+	memset(client->origin, 0, sizeof(client->origin));
+	find();
+	settle(0);
+	assert_false(is_named());
+	gp_together_find(&world.daemon, client);
+	while (world.daemon.questions.open_count)
+		world_wait(&world, 0);
+	assert_string_equal(client->origin, origin);
+	assert_true(is_named());
 }
 
 /* One that ends, or says hello, before that is not named. */
@@ -301,6 +396,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_containers_question, begin_container, end),
 		cmocka_unit_test_setup_teardown(test_rank, begin, end),
+		cmocka_unit_test_setup_teardown(test_status_names_the_program, begin_unlisted, end),
+		cmocka_unit_test_setup_teardown(test_status_does_not_wait_for_ever, begin_unlisted, end),
+		cmocka_unit_test_setup_teardown(test_the_program_is_known_last, begin_unlisted, end),
 		cmocka_unit_test_setup_teardown(test_gone, begin, end),
 		cmocka_unit_test_setup_teardown(test_pause, begin_pause, end),
 		cmocka_unit_test_setup_teardown(test_pause_now_and_then, begin_pause, end),
