@@ -33,7 +33,7 @@ static int claim_take(struct gp_device_entry *device, pid_t *ret_holder)
 	int fd;
 
 	claim_path(device, path);
-	mkdir(gp_claim_folder, 0755); /* if this fails and the folder is missing, the next call fails and says why */
+	mkdir(gp_claim_folder, 0711); /* if this fails and the folder is missing, the next call fails and says why */
 	fd = gp_lockfile_take(path, ret_holder);
 	if (fd < 0)
 		return fd;
