@@ -71,7 +71,7 @@ static void start_answer(struct gp_question *asked)
 {
 	struct gp_grant_question *question = (struct gp_grant_question *)asked;
 
-	question->result = gp_grant_process_find(question->pid, gp_question_blamed(asked), &question->process);
+	question->result = gp_grant_process_find(question->pid, GP_ASIDE_GRANT(question->pid), &question->process);
 }
 
 static void start_drop(struct gp_question *asked)

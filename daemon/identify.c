@@ -37,7 +37,8 @@ bool gp_identify_ask(struct gp_daemon *daemon, const struct gp_identify *about,
 		question->question.take = take;
 		question->question.drop = identify_drop;
 		question->question.is_identity = true;
-		question->blamed = gp_owner_is_root(owner) ? GP_ASIDE_ROOT : owner->key;
+		if (!question->blamed)
+			question->blamed = gp_owner_is_root(owner) ? GP_ASIDE_ROOT : owner->key;
 	}
 	asked = question && gp_question_ask(daemon, &question->question, owner);
 	gp_owner_put(owner);

@@ -12,10 +12,11 @@ struct gp_identify {
 	uid_t uid; /* as the kernel gave it; likewise gid */
 	gid_t gid;
 	pid_t pid;
-	int pidfd;       /* of that process */
-	int fd;          /* the asker's; -1: none */
-	uint64_t about;  /* the asker's */
-	uint64_t blamed; /* identity.c: who holds up the helper if the process's files do not open */
+	int pidfd;      /* of that process */
+	int fd;         /* the asker's; -1: none */
+	uint64_t about; /* the asker's */
+	uint64_t
+		blamed; /* identity.c: who holds up the helper if the process's files do not open; 0: that uid's user */
 	/* The answer. */
 	int result; /* 0; -ETIMEDOUT, -EBUSY: the files of the process, or of an earlier one, do not open */
 	struct gp_process_identity identity;

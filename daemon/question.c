@@ -66,7 +66,7 @@ bool gp_question_ask(struct gp_daemon *daemon, struct gp_question *question, str
 
 uint64_t gp_question_blamed(const struct gp_question *question)
 {
-	return gp_owner_is_root(question->owner) ? GP_ASIDE_ROOT : GP_ASIDE_QUESTION(question->owner->key);
+	return GP_ASIDE_QUESTION(question->owner->key);
 }
 
 /* The answers that have come, the oldest first. */

@@ -113,7 +113,7 @@ static void scan_process(struct gp_scan *scan, uint32_t driver, pid_t pid)
 	look->ops = scan->ops[driver];
 	look->room = room < GP_SCAN_PROCESS_QUEUE_MAX ? room : GP_SCAN_PROCESS_QUEUE_MAX;
 	look->process = (struct gp_scan_process){ .pid = pid, .driver = driver, .queue_first = result->queue_count };
-	if (gp_aside_call(GP_ASIDE_ROOT, scan_queues_aside, look, sizeof(*look))) {
+	if (gp_aside_call(GP_ASIDE_DRIVER(driver), scan_queues_aside, look, sizeof(*look))) {
 		result->is_complete = false;
 		return;
 	}
@@ -132,7 +132,7 @@ static void scan_backend(struct gp_scan *scan, uint32_t driver)
 	struct scan_list *list = &scan->list;
 
 	list->ops = scan->ops[driver];
-	if (gp_aside_call(GP_ASIDE_ROOT, scan_list_aside, list, sizeof(*list)))
+	if (gp_aside_call(GP_ASIDE_DRIVER(driver), scan_list_aside, list, sizeof(*list)))
 		list->count = -1;
 	result->is_complete &= list->count >= 0;
 	for (int i = 0; i < list->count && result->process_count < GP_SCAN_PROCESS_MAX; i++)

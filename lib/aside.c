@@ -27,7 +27,7 @@
 #define ASIDE_BAR_NS   1000000000ull /* after a call that hung; then twice as long each time; chosen */
 #define ASIDE_BAR_MAX  64000000000ull
 #define ASIDE_CALM_NS  600000000000ull /* without such a call the next bar is short again */
-#define ASIDE_ROOT_MAX 16u             /* helpers left behind for GP_ASIDE_ROOT */
+#define ASIDE_ROOT_MAX 16u             /* helpers left behind for GP_ASIDE_ROOT, in places of its own */
 #define ASIDE_MAKE_MS  2000            /* the maker itself makes no call that can hang */
 
 struct aside_head {
@@ -249,14 +249,17 @@ static struct aside_bar *aside_find_bar(uint64_t owner)
 static bool aside_is_barred(uint64_t owner)
 {
 	const struct aside_bar *bar = aside_find_bar(owner);
-	uint32_t own = 0;
+	uint32_t own = 0, root = 0;
 
 	aside_collect();
-	for (uint32_t i = 0; i < aside.left_count; i++)
+	for (uint32_t i = 0; i < aside.left_count; i++) {
 		own += aside.left[i].owner == owner;
-	return aside.left_count == GP_ASIDE_LEFT_MAX ||
-	       own >= (owner == GP_ASIDE_ROOT ? ASIDE_ROOT_MAX : GP_ASIDE_OWNER_MAX) ||
-	       (bar && owner != GP_ASIDE_ROOT && gp_clock_ns() < bar->until_ns);
+		root += aside.left[i].owner == GP_ASIDE_ROOT;
+	}
+	if (owner == GP_ASIDE_ROOT)
+		return own >= ASIDE_ROOT_MAX;
+	return aside.left_count - root >= GP_ASIDE_LEFT_MAX - ASIDE_ROOT_MAX || own >= GP_ASIDE_OWNER_MAX ||
+	       (bar && gp_clock_ns() < bar->until_ns);
 }
 
 /* Locked: a call for that owner hung. */

@@ -10,17 +10,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GP_ASIDE_ROOT UINT64_MAX /* an owner that is never barred for a time */
+/* An owner that is never barred for a time, and for whom places are kept: of root's new connections alone. Any user can
+ * hold up whoever looks at another process or into a driver's folder, and must not bar root thereby. */
+#define GP_ASIDE_ROOT UINT64_MAX
 /* A new connection's account is its own owner. Owners who are no accounts: of a client (struct gp_device_client), of
- * what a scan finds, of what may be MPS, of a process with a grant, of all other questions of an account. */
+ * what a scan finds, of what may be MPS, of a process with a grant, of all other questions of an account, of a
+ * driver's lists. */
 #define GP_ASIDE_CLIENT(owner)     (1ull << 40 | (owner))
 #define GP_ASIDE_SCAN(uid)         (2ull << 40 | (uid))
 #define GP_ASIDE_MPS(uid)          (3ull << 40 | (uid))
 #define GP_ASIDE_GRANT(pid)        (4ull << 40 | (uint64_t)(pid))
+#define GP_ASIDE_DRIVER(number)    (5ull << 40 | (number))
 #define GP_ASIDE_QUESTION(account) (1ull << 61 | (account))
 #define GP_ASIDE_SIZE_MAX          65536u /* bytes of data */
 #define GP_ASIDE_OWNER_MAX         4u     /* helpers of one owner that are left behind; chosen */
-#define GP_ASIDE_LEFT_MAX          64u    /* and of all owners; chosen */
+#define GP_ASIDE_LEFT_MAX          64u    /* and of all owners, a quarter of them for root alone; chosen */
 
 /* Begins to use helpers. Call it while the process has one thread, and little memory: helpers have a copy of it. Until
  * then gp_aside_call() calls the function itself. 0 or a negative errno. */

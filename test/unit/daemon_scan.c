@@ -141,13 +141,25 @@ static void test_barred(void **state)
 	close(fd);
 }
 
+static void pass(void *unused)
+{
+	(void)unused;
+}
+
 static void test_hangs(void **state)
 {
 	struct gp_scan_result result = scan(&hangs, &can);
+	char byte = 0;
 
 	(void)state;
 	assert_false(result.is_complete);
 	assert_int_equal(result.process_count, 1);
+	/* That driver's lists are not looked at for a second; all else is, also root's new connections. */
+	result = scan(&can, &can);
+	assert_false(result.is_complete);
+	assert_int_equal(result.process_count, 1);
+	assert_int_equal(gp_aside_call(GP_ASIDE_ROOT, pass, &byte, 1), 0);
+	sleep(2);
 	result = scan(&can, &hangs_later);
 	assert_false(result.is_complete);
 	assert_int_equal(result.process_count, 1);

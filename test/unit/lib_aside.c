@@ -158,6 +158,34 @@ static void hangs_root(void **state)
 	__atomic_store_n(&shared->may_return, true, __ATOMIC_SEQ_CST);
 }
 
+static void *hang_thread(void *owner)
+{
+	struct sum sum = { .a = 1, .b = 1 };
+
+	assert_int_equal(gp_aside_call((uint64_t)(uintptr_t)owner, sum_hang, &sum, sizeof(sum)), -ETIMEDOUT);
+	return NULL;
+}
+
+/* Others who take all the places that there are for them do not take root's. */
+static void hangs_all(void **state)
+{
+	struct sum sum = { .a = 1, .b = 1 };
+	pthread_t threads[48];
+
+	(void)state;
+	for (uintptr_t i = 0; i < 48; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, hang_thread, (void *)(i + 1)), 0);
+	for (int i = 0; i < 48; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(gp_aside_left(), 48);
+	assert_int_equal(gp_aside_call(100, sum_add, &sum, sizeof(sum)), -EBUSY);
+	sum_check(GP_ASIDE_ROOT);
+	__atomic_store_n(&shared->may_return, true, __ATOMIC_SEQ_CST);
+	while (gp_aside_left())
+		usleep(1000);
+	sum_check(100);
+}
+
 static void stops_beside_hanging(void **state)
 {
 	struct sum sum = { .a = 1, .b = 1 };
@@ -212,6 +240,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(has_no_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(hangs, setup, teardown),
 		cmocka_unit_test_setup_teardown(hangs_root, setup, teardown),
+		cmocka_unit_test_setup_teardown(hangs_all, setup, teardown),
 		cmocka_unit_test_setup_teardown(stops_beside_hanging, setup, teardown),
 		cmocka_unit_test_setup_teardown(helper_killed, setup, teardown),
 		cmocka_unit_test_setup_teardown(maker_killed, setup, teardown),
