@@ -326,6 +326,11 @@ static struct gp_lineage *identity_lineage(const struct identity_flat *flat)
 	return lineage;
 }
 
+struct gp_process_identity gp_identity_nobody(uid_t uid)
+{
+	return (struct gp_process_identity){ .uid = uid, .account = IDENTITY_ENDED };
+}
+
 int gp_identity_read(uid_t uid, pid_t pid, int pidfd, uint64_t blamed, struct gp_process_identity *ret_identity)
 {
 	GP_AUTO_FREE struct identity_flat *flat = calloc(1, sizeof(*flat));
@@ -342,7 +347,7 @@ int gp_identity_read(uid_t uid, pid_t pid, int pidfd, uint64_t blamed, struct gp
 	/* If the process has not ended, its pid meant the same process all the time. One that has ended no longer shows
 	 * its namespaces, so its uid may be a container's: all those share one account. */
 	if (!gp_process_is_there(pidfd)) {
-		*ret_identity = (struct gp_process_identity){ .uid = uid, .account = IDENTITY_ENDED };
+		*ret_identity = gp_identity_nobody(uid);
 		return 0;
 	}
 	ret_identity->cgroups = *flat->cgroups ? strdup(flat->cgroups) : NULL;

@@ -32,6 +32,8 @@ void gp_identity_prepare(void);
  * who holds the helper up if the files do not open (lib/aside.h). -ETIMEDOUT, -EBUSY: the files of the process, or of
  * an earlier one, do not open. */
 int gp_identity_read(uid_t uid, pid_t pid, int pidfd, uint64_t blamed, struct gp_process_identity *ret_identity);
+/* Of a process whose files do not open: it shares one account with all such processes. */
+struct gp_process_identity gp_identity_nobody(uid_t uid);
 void gp_identity_fini(struct gp_process_identity *identity);
 struct gp_process_identity gp_identity_copy(const struct gp_process_identity *from);
 struct gp_process_identity gp_identity_take(struct gp_process_identity *from); /* with what it points to */

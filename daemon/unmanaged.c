@@ -12,6 +12,7 @@
 #include "daemon/origin.h"
 #include "daemon/scan.h"
 #include "daemon/unmanaged.h"
+#include "lib/aside.h"
 
 #define UNMANAGED_NEW_MAX  16u /* new processes taken from one scan, as their users must be found; more come later */
 #define UNMANAGED_FRESH_NS 20000000ull
@@ -20,6 +21,7 @@
 #define UNMANAGED_HELLO_NS 2000000000ull  /* an agent says hello after its first queue; chosen, for a busy machine */
 #define UNMANAGED_KEEP_NS  60000000000ull /* a process without a queue is remembered so long; chosen */
 #define UNMANAGED_READ_NS  50000000ull    /* the origin of a new process is waited for so long; chosen, as for agents */
+#define UNMANAGED_AGAIN_NS 2000000000ull  /* before an identity that could not be read is asked for again; chosen */
 
 struct unmanaged_process {
 	pid_t pid;
@@ -30,6 +32,8 @@ struct unmanaged_process {
 	char name[GP_WIRE_NAME_SIZE];
 	char origin[GP_WIRE_NAME_SIZE]; /* together.c; empty: nothing says that it belongs to others */
 	bool is_asked;                  /* a thread reads its identity or origin */
+	bool is_hidden;                 /* its files in /proc did not open, and the identity is not known */
+	uint64_t asked_ns;              /* when its identity was asked for last */
 	bool is_rank, is_named;         /* it belongs to a scheduled client's program; the journal says so */
 	uint32_t queue_count;
 	uint64_t devices;         /* bits */
@@ -191,10 +195,16 @@ static void unmanaged_take_identity(struct gp_daemon *daemon, struct gp_question
 	if (!process || process->is_known)
 		return;
 	process->is_asked = false;
+	process->is_hidden = found->result;
 	if (found->result)
 		return;
 	process->identity = gp_identity_take(&found->identity);
 	process->is_known = true;
+	if (process->client) { /* nobody's so far; the next scan adopts it as what it is */
+		gp_client_remove(daemon, process->client);
+		process->client = NULL;
+		gp_unmanaged_want(daemon);
+	}
 	owner = gp_owner_of(daemon, process->identity.account, process->identity.uid);
 	process->is_asked = gp_origin_ask(daemon, owner, &origin, unmanaged_take_origin);
 	gp_owner_put(owner);
@@ -207,8 +217,10 @@ static void unmanaged_identify(struct gp_daemon *daemon, struct unmanaged_proces
 					   .pid = process->pid,
 					   .pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0),
 					   .fd = -1,
-					   .about = process->start };
+					   .about = process->start,
+					   .blamed = GP_ASIDE_SCAN(process->uid) };
 
+	process->asked_ns = gp_now_ns();
 	process->is_asked = about.pidfd >= 0 && gp_identify_ask(daemon, &about, unmanaged_take_identity);
 	if (about.pidfd >= 0 && !process->is_asked)
 		close(about.pidfd);
@@ -237,6 +249,17 @@ static struct unmanaged_process *unmanaged_entry(struct gp_daemon *daemon, const
 	return process;
 }
 
+/* A process whose user holds its folder in /proc does not get away with it: it is set aside like others, as one of an
+ * account for all whose user is not known. */
+static struct gp_client *unmanaged_adopt(struct gp_daemon *daemon, struct gp_driver_entry *driver,
+					 const struct unmanaged_process *process)
+{
+	const struct gp_process_identity nobody = gp_identity_nobody(process->uid);
+
+	return gp_adopt(daemon, driver, process->pid, process->uid, process->name,
+			process->is_known ? &process->identity : &nobody);
+}
+
 static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *driver,
 			      struct unmanaged_process *process, const struct gp_device_queue *queues,
 			      uint32_t queue_count)
@@ -248,10 +271,12 @@ static void unmanaged_process(struct gp_daemon *daemon, struct gp_driver_entry *
 	unmanaged_queues(daemon, process, queues, queue_count);
 	if (process->client)
 		gp_adopt_end(daemon, process->client);
-	if (daemon->config.unmanaged == GP_UNMANAGED_PAUSE && !process->client && process->is_known &&
-	    unmanaged_is_here(daemon, process) && unmanaged_is_certain(daemon, process))
-		process->client =
-			gp_adopt(daemon, driver, process->pid, process->uid, process->name, &process->identity);
+	if (!process->is_known && !process->is_asked && gp_now_ns() - process->asked_ns >= UNMANAGED_AGAIN_NS)
+		unmanaged_identify(daemon, process);
+	if (daemon->config.unmanaged == GP_UNMANAGED_PAUSE && !process->client &&
+	    (process->is_known || process->is_hidden) && unmanaged_is_here(daemon, process) &&
+	    unmanaged_is_certain(daemon, process))
+		process->client = unmanaged_adopt(daemon, driver, process);
 	unmanaged_find_rank(daemon, process);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes that the driver lists and that have not said hello: their agent may be about to. The driver is this test;
  * the process is a child of it, which belongs to the same program as the client. */
+#include <errno.h>
 #include <linux/sched.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "daemon/process.h"
+#include "daemon/scan.h"
 #include "daemon/unmanaged.h"
+#include "lib/aside.h"
 #include "test/unit/daemon_world.h"
 
 #define CROWD       16      /* as many as the daemon takes in after one look */
@@ -25,7 +28,20 @@ static bool is_listed; /* atomic */
 static int crowd;      /* atomic: of somebody who starts sixteen others for each look; 0: nobody does */
 static int journal[2], stderr_fd;
 static bool in_container; /* the child, from its beginning on */
+static bool is_locked;    /* atomic: nobody can open the child's folder in /proc */
 static bool is_unlisted;  /* the driver does not list the child yet when the test begins */
+
+int __real_gp_aside_call(uint64_t owner, void (*function)(void *data), void *data, size_t size);
+int __wrap_gp_aside_call(uint64_t owner, void (*function)(void *data), void *data, size_t size);
+
+int __wrap_gp_aside_call(uint64_t owner, void (*function)(void *data), void *data, size_t size)
+{
+	bool is_scan = owner == GP_ASIDE_DRIVER(0) || size == sizeof(struct gp_scan_process);
+
+	return __atomic_load_n(&is_locked, __ATOMIC_SEQ_CST) && !is_scan ?
+		       -EBUSY :
+		       __real_gp_aside_call(owner, function, data, size);
+}
 
 static int list_processes(pid_t *pids, uint32_t max)
 {
@@ -140,6 +156,16 @@ static int begin_pause(void **state)
 {
 	(void)state;
 	return begin_with("[unmanaged]\naction = pause\nscan = 100ms\n");
+}
+
+static int begin_pause_unlisted(void **state)
+{
+	int r;
+
+	is_unlisted = true;
+	r = begin_pause(state);
+	is_unlisted = false;
+	return r;
 }
 
 static int end(void **state)
@@ -280,6 +306,33 @@ static void test_pause(void **state)
 	assert_int_equal(world.daemon.client_count, 2);
 }
 
+static const struct gp_client *unmanaged_client(void)
+{
+	for (uint32_t i = 0; i < world.daemon.client_top; i++)
+		if (world.daemon.clients[i] && world.daemon.clients[i]->is_unmanaged)
+			return world.daemon.clients[i];
+	return NULL;
+}
+
+/* Holding its own folder in /proc does not save a process from being set aside; and when the folder opens, the process
+ * belongs to its user again. */
+static void test_pause_hidden(void **state)
+{
+	(void)state;
+	__atomic_store_n(&is_locked, true, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&is_listed, true, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < 40; i++)
+		settle(100);
+	assert_non_null(unmanaged_client());
+	assert_true(gp_identity_is_container(unmanaged_client()->identity.account));
+	__atomic_store_n(&is_locked, false, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < 40; i++)
+		settle(100);
+	assert_non_null(unmanaged_client());
+	assert_int_equal(unmanaged_client()->identity.account, world.daemon.clients[0]->identity.account);
+	assert_int_equal(world.daemon.client_count, 2);
+}
+
 /* One whose queues are there at every second look only is set aside when it has had the same time. */
 static void test_pause_now_and_then(void **state)
 {
@@ -401,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_the_program_is_known_last, begin_unlisted, end),
 		cmocka_unit_test_setup_teardown(test_gone, begin, end),
 		cmocka_unit_test_setup_teardown(test_pause, begin_pause, end),
+		cmocka_unit_test_setup_teardown(test_pause_hidden, begin_pause_unlisted, end),
 		cmocka_unit_test_setup_teardown(test_pause_now_and_then, begin_pause, end),
 		cmocka_unit_test_setup_teardown(test_pause_another, begin_pause, end),
 		cmocka_unit_test_setup_teardown(test_pause_in_a_crowd, begin_pause, end),
