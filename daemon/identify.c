@@ -24,23 +24,19 @@ static void identify_drop(struct gp_question *asked)
 		close(question->fd);
 }
 
-bool gp_identify_ask(struct gp_daemon *daemon, const struct gp_identify *about,
+bool gp_identify_ask(struct gp_daemon *daemon, struct gp_owner *owner, const struct gp_identify *about,
 		     void (*take)(struct gp_daemon *daemon, struct gp_question *question))
 {
-	struct gp_owner *owner = gp_owner_of_uid(daemon, about->uid);
 	struct gp_identify *question = malloc(sizeof(*question));
-	bool asked;
 
-	if (question) {
-		*question = *about;
-		question->question.answer = identify_answer;
-		question->question.take = take;
-		question->question.drop = identify_drop;
-		question->question.is_identity = true;
-		if (!question->blamed)
-			question->blamed = gp_owner_is_root(owner) ? GP_ASIDE_ROOT : owner->key;
-	}
-	asked = question && gp_question_ask(daemon, &question->question, owner);
-	gp_owner_put(owner);
-	return asked;
+	if (!question)
+		return false;
+	*question = *about;
+	question->question.answer = identify_answer;
+	question->question.take = take;
+	question->question.drop = identify_drop;
+	question->question.is_identity = true;
+	if (!question->blamed)
+		question->blamed = gp_owner_is_root(owner) ? GP_ASIDE_ROOT : owner->key;
+	return gp_question_ask(daemon, &question->question, owner);
 }

@@ -22,7 +22,7 @@ struct gp_identify {
 	struct gp_process_identity identity;
 };
 
-/* False: the question was not asked. The caller still has its files. */
-bool gp_identify_ask(struct gp_daemon *daemon, const struct gp_identify *about,
+/* owner: of that uid. False: the question was not asked. The caller still has its files. */
+bool gp_identify_ask(struct gp_daemon *daemon, struct gp_owner *owner, const struct gp_identify *about,
 		     void (*take)(struct gp_daemon *daemon, struct gp_question *question));
 #endif

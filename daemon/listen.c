@@ -46,6 +46,7 @@
 #define LISTEN_SILENT_NS   10000000000ull
 #define LISTEN_FULL_NS     100000000ull
 #define LISTEN_ASKED_MAX   256u  /* connections whose process is not identified yet; chosen */
+#define LISTEN_ASKED_ROOT  32u   /* of them only for root */
 #define LISTEN_CLOSING_MAX 1024u /* connections that other threads have yet to close */
 #define LISTEN_SPARE_FDS   64u   /* connections beyond clients_max: commands; and as many more for root alone */
 
@@ -251,8 +252,9 @@ static void listen_take(struct gp_daemon *daemon, struct gp_question *asked)
 	uint64_t begin_ns = gp_now_ns();
 	const char *why = listen_why_unknown(daemon, found);
 
-	GP_ASSERT(daemon->listen.asked_count);
+	GP_ASSERT(daemon->listen.asked_count && asked->owner->asked_count);
 	daemon->listen.asked_count--;
+	asked->owner->asked_count--;
 	gp_portion_use(daemon, LISTEN_CREATE_WORK);
 	if (why) {
 		listen_turn_away(daemon, found->fd, NULL, why);
@@ -268,6 +270,13 @@ static void listen_take(struct gp_daemon *daemon, struct gp_question *asked)
 	}
 }
 
+/* Processes of one user may take as long to identify as the user likes. Those of others must not wait for them. */
+static bool listen_may_ask(const struct gp_daemon *daemon, const struct gp_owner *owner)
+{
+	return gp_owner_may_take(owner, LISTEN_ASKED_MAX, LISTEN_ASKED_ROOT, daemon->listen.asked_count,
+				 owner->asked_count);
+}
+
 static void listen_identify(struct gp_daemon *daemon, int fd, const struct ucred *who, int pidfd)
 {
 	const struct gp_identify about = { .uid = who->uid,
@@ -275,13 +284,21 @@ static void listen_identify(struct gp_daemon *daemon, int fd, const struct ucred
 					   .pid = who->pid,
 					   .pidfd = pidfd,
 					   .fd = fd };
+	struct gp_owner *owner = gp_owner_of_uid(daemon, who->uid);
+	const char *why = NULL;
 
-	if (gp_identify_ask(daemon, &about, listen_take)) {
+	if (!listen_may_ask(daemon, owner))
+		why = "gpreemptd has yet to find out which processes of yours have connected before";
+	else if (!gp_identify_ask(daemon, owner, &about, listen_take))
+		why = "gpreemptd has no memory, or no thread, to identify your process";
+	if (why) {
+		listen_turn_away(daemon, fd, NULL, why);
+		close(pidfd);
+	} else {
 		daemon->listen.asked_count++;
-		return;
+		owner->asked_count++;
 	}
-	listen_turn_away(daemon, fd, NULL, "gpreemptd has no memory, or no thread, to identify your process");
-	close(pidfd);
+	gp_owner_put(owner);
 }
 
 static void listen_add(struct gp_daemon *daemon, int fd)

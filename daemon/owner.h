@@ -66,6 +66,7 @@ struct gp_owner {
 	uint32_t device_queue_count[GP_DEVICE_MAX];
 	struct gp_entries entries[GP_DEVICE_MAX];
 	uint32_t question_count; /* question.c: open ones */
+	uint32_t asked_count;    /* listen.c: connections as that uid whose process is not identified yet */
 	uint64_t heads_ns;       /* client.c: when as many clients of the user may come at once as at the start */
 	size_t backlog_size;     /* bytes of answers that wait for their readers */
 	struct gp_fair fair[2];

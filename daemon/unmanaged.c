@@ -219,9 +219,11 @@ static void unmanaged_identify(struct gp_daemon *daemon, struct unmanaged_proces
 					   .fd = -1,
 					   .about = process->start,
 					   .blamed = GP_ASIDE_SCAN(process->uid) };
+	struct gp_owner *owner = gp_owner_of_uid(daemon, process->uid);
 
 	process->asked_ns = gp_now_ns();
-	process->is_asked = about.pidfd >= 0 && gp_identify_ask(daemon, &about, unmanaged_take_identity);
+	process->is_asked = about.pidfd >= 0 && gp_identify_ask(daemon, owner, &about, unmanaged_take_identity);
+	gp_owner_put(owner);
 	if (about.pidfd >= 0 && !process->is_asked)
 		close(about.pidfd);
 }

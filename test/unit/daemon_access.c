@@ -24,6 +24,17 @@ static const char config[] = "[ceiling]\ndefault = 40\nuser.12345 = 60\nuser.123
 			     "user.22347 = 95\n";
 
 static struct world world;
+static bool is_slow; /* atomic: the files of LOW_UID's processes take long to open, but they do */
+
+int __real_gp_aside_call(uint64_t owner, void (*function)(void *data), void *data, size_t size);
+int __wrap_gp_aside_call(uint64_t owner, void (*function)(void *data), void *data, size_t size);
+
+int __wrap_gp_aside_call(uint64_t owner, void (*function)(void *data), void *data, size_t size)
+{
+	while (owner == LOW_UID && __atomic_load_n(&is_slow, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	return __real_gp_aside_call(owner, function, data, size);
+}
 
 static int begin(void **state)
 {
@@ -417,6 +428,46 @@ static void test_connections(void **state)
 	assert_int_equal(world.daemon.peer_count, 0);
 }
 
+/* A user whose processes take long to identify has a part of the places for such connections. Other users and root are
+ * let in meanwhile. */
+static void test_slow_newcomers(void **state)
+{
+	struct gp_control_request ping = world_request(GP_CONTROL_PING);
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+	const uid_t others[] = { PLAIN_UID, 0 };
+	uint32_t count = 0;
+	int fds[300];
+
+	(void)state;
+	if (getuid())
+		skip();
+	__atomic_store_n(&is_slow, true, __ATOMIC_SEQ_CST);
+	while (count < 300) {
+		fds[count++] = connect_as(LOW_UID, LOW_UID);
+		world_wait(&world, 1);
+	}
+	assert_in_range(world.daemon.listen.asked_count, 32, 128);
+	for (int i = 0; i < 2; i++) {
+		int fd = connect_as(others[i], others[i]);
+		ssize_t got = -1;
+
+		world_send(fd, &ping, sizeof(ping));
+		for (int k = 0; k < 5000 && got < 0; k++) {
+			world_wait(&world, 1);
+			got = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
+		}
+		assert_true(got > 0);
+		assert_int_equal(((const struct gp_wire_header *)(const void *)buffer)->type, GP_WIRE_CONTROL);
+		close(fd);
+	}
+	__atomic_store_n(&is_slow, false, __ATOMIC_SEQ_CST);
+	while (count)
+		close(fds[--count]);
+	world_step(&world);
+	assert_int_equal(world.daemon.listen.asked_count, 0);
+	assert_int_equal(world.daemon.peer_count, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +481,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_events, begin, end),
 		cmocka_unit_test_setup_teardown(test_past_of_a_place, begin, end),
 		cmocka_unit_test_setup_teardown(test_connections, begin_few, end),
+		cmocka_unit_test_setup_teardown(test_slow_newcomers, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
