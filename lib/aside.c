@@ -46,8 +46,8 @@ struct aside_bar {
 
 static struct {
 	pthread_mutex_t lock;
-	bool is_started;
-	int maker; /* lock, as all below; -1: none */
+	bool is_started, is_over; /* is_over: no call is made any more */
+	int maker;                /* lock, as all below; -1: none */
 	pid_t maker_pid;
 	int idle[ASIDE_IDLE_MAX];
 	uint32_t idle_count, left_count;
@@ -187,6 +187,7 @@ int gp_aside_start(void)
 	int r = aside_begin();
 
 	aside.is_started = !r;
+	aside.is_over = false;
 	return r;
 }
 
@@ -287,7 +288,9 @@ static int aside_take(uint64_t owner)
 	int fd;
 
 	pthread_mutex_lock(&aside.lock);
-	if (aside_is_barred(owner))
+	if (aside.is_over)
+		fd = -ESHUTDOWN;
+	else if (aside_is_barred(owner))
 		fd = -EBUSY;
 	else
 		fd = aside.idle_count ? aside.idle[--aside.idle_count] : aside_new_helper();
@@ -298,7 +301,7 @@ static int aside_take(uint64_t owner)
 static void aside_give_back(int fd)
 {
 	pthread_mutex_lock(&aside.lock);
-	if (aside.idle_count < ASIDE_IDLE_MAX && aside.is_started) {
+	if (aside.idle_count < ASIDE_IDLE_MAX && !aside.is_over) {
 		aside.idle[aside.idle_count++] = fd;
 		fd = -1;
 	}
@@ -312,7 +315,7 @@ static void aside_leave(uint64_t owner, int fd)
 	pthread_mutex_lock(&aside.lock);
 	aside_collect();
 	aside_bar(owner);
-	if (aside.left_count < GP_ASIDE_LEFT_MAX) {
+	if (aside.left_count < GP_ASIDE_LEFT_MAX && !aside.is_over) {
 		aside.left[aside.left_count++] = (struct aside_left){ fd, owner };
 		fd = -1;
 	}
@@ -389,7 +392,7 @@ void gp_aside_stop(void)
 		waitpid(aside.maker_pid, NULL, 0);
 	}
 	aside.maker = -1;
-	aside.is_started = false;
+	aside.is_over = aside.is_started;
 	memset(aside.bars, 0, sizeof(aside.bars));
 	pthread_mutex_unlock(&aside.lock);
 }

@@ -40,6 +40,8 @@ int gp_aside_start(void);
 int gp_aside_call(uint64_t owner, void (*function)(void *data), void *data, size_t size);
 
 uint32_t gp_aside_left(void); /* how many helpers are left behind now */
-void gp_aside_stop(void);     /* at the end; helpers that do not hang end */
+/* At the end; helpers that do not hang end. Threads may still make calls: those fail, because a thread that hung would
+ * hold this process, with all its locks, at its exit. */
+void gp_aside_stop(void);
 
 #endif
