@@ -22,7 +22,8 @@
 
 #define ASIDE_IDLE_MAX 2u            /* helpers that wait for the next call */
 #define ASIDE_SLICE_MS 100           /* a pause of the machine counts as one slice of the wait */
-#define ASIDE_SLICES   10            /* a second together; chosen */
+#define ASIDE_SLICES   8             /* drivers' workers count a call of a second as hanging: they stop the GPU */
+#define ASIDE_SLOW     9             /* after a call for a client no other is made for so many times as long; chosen */
 #define ASIDE_BARS     64u           /* owners with a bar; the one whose bar ends first makes room */
 #define ASIDE_BAR_NS   1000000000ull /* after a call that hung; then twice as long each time; chosen */
 #define ASIDE_BAR_MAX  64000000000ull
@@ -263,24 +264,46 @@ static bool aside_is_barred(uint64_t owner)
 	       (bar && gp_clock_ns() < bar->until_ns);
 }
 
+/* Locked: the owner's bar, or a new one, which has no length yet. */
+static struct aside_bar *aside_need_bar(uint64_t owner)
+{
+	struct aside_bar *bar = aside_find_bar(owner);
+
+	if (bar)
+		return bar;
+	bar = &aside.bars[0];
+	for (uint32_t i = 1; i < ASIDE_BARS; i++)
+		if (aside.bars[i].until_ns < bar->until_ns)
+			bar = &aside.bars[i];
+	*bar = (struct aside_bar){ .owner = owner };
+	return bar;
+}
+
 /* Locked: a call for that owner hung. */
 static void aside_bar(uint64_t owner)
 {
-	struct aside_bar *bar = aside_find_bar(owner);
+	struct aside_bar *bar = aside_need_bar(owner);
 	uint64_t now_ns = gp_clock_ns();
 
-	if (!bar) {
-		bar = &aside.bars[0];
-		for (uint32_t i = 1; i < ASIDE_BARS; i++)
-			if (aside.bars[i].until_ns < bar->until_ns)
-				bar = &aside.bars[i];
-		*bar = (struct aside_bar){ .owner = owner };
-	}
 	if (!bar->length_ns || now_ns > bar->until_ns + ASIDE_CALM_NS)
 		bar->length_ns = ASIDE_BAR_NS;
 	else if (now_ns >= bar->until_ns && bar->length_ns < ASIDE_BAR_MAX)
 		bar->length_ns *= 2;
 	bar->until_ns = now_ns + bar->length_ns;
+}
+
+/* Threads that change gates make the calls for clients. One that is slow each time but never hangs would keep such
+ * a thread for as long as its user likes, and two of them in a row would seem to be a driver that hangs. */
+static void aside_note_slow(uint64_t owner, int slices)
+{
+	struct aside_bar *bar;
+
+	if (!slices || owner >> 40 != GP_ASIDE_CLIENT(0) >> 40)
+		return;
+	pthread_mutex_lock(&aside.lock);
+	bar = aside_need_bar(owner);
+	bar->until_ns = gp_clock_ns() + (uint64_t)slices * ASIDE_SLICE_MS * 1000000 * ASIDE_SLOW;
+	pthread_mutex_unlock(&aside.lock);
 }
 
 static int aside_take(uint64_t owner)
@@ -325,19 +348,19 @@ static void aside_leave(uint64_t owner, int fd)
 }
 
 /* 0, -ETIMEDOUT, or another negative errno: the helper has ended. */
-static int aside_exchange(int fd, void (*function)(void *data), void *data, size_t size)
+static int aside_exchange(int fd, void (*function)(void *data), void *data, size_t size, int *ret_slices)
 {
 	struct aside_head head = { function, size };
 	struct iovec parts[] = { { &head, sizeof(head) }, { data, size } };
 	struct msghdr packet = { .msg_iov = parts, .msg_iovlen = 2 };
 	struct pollfd end = { .fd = fd, .events = POLLIN };
 	ssize_t got;
-	int r = 0;
+	int r = 0, slices = 0;
 
 	if (sendmsg(fd, &packet, MSG_NOSIGNAL) != (ssize_t)(sizeof(head) + size))
 		return -EPIPE;
-	for (int i = 0; i < ASIDE_SLICES && r <= 0; i++)
-		r = poll(&end, 1, ASIDE_SLICE_MS);
+	for (; slices < ASIDE_SLICES && (r = poll(&end, 1, ASIDE_SLICE_MS)) <= 0; slices++) {}
+	*ret_slices = slices;
 	if (r <= 0)
 		return -ETIMEDOUT;
 	got = recv(fd, data, size, MSG_DONTWAIT);
@@ -346,7 +369,7 @@ static int aside_exchange(int fd, void (*function)(void *data), void *data, size
 
 int gp_aside_call(uint64_t owner, void (*function)(void *data), void *data, size_t size)
 {
-	int fd, r = -EPIPE;
+	int fd, slices = 0, r = -EPIPE;
 
 	GP_ASSERT(size && size <= GP_ASIDE_SIZE_MAX);
 	if (!aside.is_started) {
@@ -358,13 +381,15 @@ int gp_aside_call(uint64_t owner, void (*function)(void *data), void *data, size
 		fd = aside_take(owner);
 		if (fd < 0)
 			return fd;
-		r = aside_exchange(fd, function, data, size);
-		if (!r)
+		r = aside_exchange(fd, function, data, size, &slices);
+		if (!r) {
 			aside_give_back(fd);
-		else if (r == -ETIMEDOUT)
+			aside_note_slow(owner, slices);
+		} else if (r == -ETIMEDOUT) {
 			aside_leave(owner, fd);
-		else
+		} else {
 			close(fd);
+		}
 	}
 	return r;
 }

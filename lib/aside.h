@@ -35,8 +35,8 @@ int gp_aside_start(void);
  * so the thread that decides never calls this. owner: who may hold the call up.
  * 0: done. Otherwise data is as before:
  * -ETIMEDOUT: the call does not come back;
- * -EBUSY: earlier calls for that owner did not come back, so that this one was not made;
- * another negative errno: there is no helper. */
+ * -EBUSY: earlier calls for that owner did not come back, or came back late for a client, so that this one was not
+ * made; another negative errno: there is no helper. */
 int gp_aside_call(uint64_t owner, void (*function)(void *data), void *data, size_t size);
 
 uint32_t gp_aside_left(void); /* how many helpers are left behind now */
