@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/agent.h"
+#include "agent/fds.h"
 #include "agent/sys.h"
 
 static bool recovered, is_halfway;
@@ -218,6 +219,39 @@ static void unnoticed(void)
 	sem_wait(&done);
 }
 
+static void *thread_of_the_program(void *unused)
+{
+	for (unsigned use = GP_FD_WAKE; use <= GP_FD_DEBUG_IN; use++)
+		assert_true(gp_fd(use) < 0 || gp_fd_is_own(gp_fd(use)));
+	return unused;
+}
+
+/* While a guard goes by the numbers alone, the program's threads must not close the agent's descriptors, and a child
+ * that is forked meanwhile has none of them. */
+static void trusting(void)
+{
+	pthread_t thread;
+	int number, status;
+	pid_t child;
+
+	set_up();
+	gp_agent_lock();
+	assert_true(gp_agent_take_fds());
+	gp_agent_unlock();
+	number = gp_fd(GP_FD_WAKE);
+	gp_fds_trust(true);
+	assert_int_equal(gp_fd_verified(GP_FD_WAKE), -1);
+	assert_int_equal(pthread_create(&thread, NULL, thread_of_the_program, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	child = fork();
+	if (!child)
+		_exit(gp_fds_are_trusted() || fcntl(number, F_GETFD) >= 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	gp_fds_trust(false);
+	assert_int_equal(gp_fd_verified(GP_FD_WAKE), number);
+}
+
 /* Each in a process of its own: a thread that has ended cannot be had back. */
 static void in_child(void (*body)(void))
 {
@@ -257,10 +291,17 @@ static void test_unnoticed(void **state)
 	in_child(unnoticed);
 }
 
+static void test_trusting(void **state)
+{
+	(void)state;
+	in_child(trusting);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_heir), cmocka_unit_test(test_rests),
-					    cmocka_unit_test(test_forgotten), cmocka_unit_test(test_unnoticed) };
+					    cmocka_unit_test(test_forgotten), cmocka_unit_test(test_unnoticed),
+					    cmocka_unit_test(test_trusting) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
