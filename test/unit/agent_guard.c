@@ -19,12 +19,14 @@
 #include <cmocka.h>
 #include "agent/agent.h"
 #include "agent/fds.h"
+#include "agent/log.h"
 #include "agent/sys.h"
 
 static bool recovered, is_halfway;
 static bool sleeps;     /* the agent's thread waits without an end; atomic */
 static bool is_endless; /* nothing wakes it but its descriptors; atomic */
 static uint32_t waits;  /* for the agent's thread to end, of one guard after the other; atomic */
+static uint32_t calls;  /* of all threads; atomic */
 static uint32_t opened, released_after;
 static sem_t ended, done;
 
@@ -36,6 +38,7 @@ long __wrap_gp_sys_call(long number, const long arguments[6])
 	static __thread bool is_agent;
 	long endless[6];
 
+	__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
 	if (number == SYS_ppoll && __atomic_load_n(&is_endless, __ATOMIC_ACQUIRE)) {
 		is_agent = true;
 		memcpy(endless, arguments, sizeof(endless));
@@ -231,7 +234,9 @@ static void *thread_of_the_program(void *unused)
 static void trusting(void)
 {
 	pthread_t thread;
-	int number, status;
+	char path[] = "/tmp/agent-guard-XXXXXX";
+	int number, status, file = mkstemp(path);
+	uint32_t before;
 	pid_t child;
 
 	set_up();
@@ -239,7 +244,12 @@ static void trusting(void)
 	assert_true(gp_agent_take_fds());
 	gp_agent_unlock();
 	number = gp_fd(GP_FD_WAKE);
+	gp_log_open(path);
+	assert_true(gp_fd(GP_FD_LOG) >= 0);
+	before = calls;
 	gp_fds_trust(true);
+	gp_log1("opens by the numbers alone", 1);
+	assert_int_equal(calls, before);
 	assert_int_equal(gp_fd_verified(GP_FD_WAKE), -1);
 	assert_int_equal(pthread_create(&thread, NULL, thread_of_the_program, NULL), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -250,6 +260,7 @@ static void trusting(void)
 	assert_int_equal(status, 0);
 	gp_fds_trust(false);
 	assert_int_equal(gp_fd_verified(GP_FD_WAKE), number);
+	assert_int_equal(unlink(path) | close(file), 0);
 }
 
 /* Each in a process of its own: a thread that has ended cannot be had back. */
