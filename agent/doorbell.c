@@ -29,20 +29,6 @@ static void doorbell_seen(struct gp_doorbell *doorbell, uint64_t handle)
 	gp_agent_unlock();
 }
 
-/* Identifies the calling thread: no two threads that live at once have the same value. A new thread with a dead
- * thread's value inherits its word too. */
-static inline uint64_t doorbell_thread(void)
-{
-#ifdef __x86_64__
-	uint64_t self;
-
-	__asm__("movq %%fs:0, %0" : "=r"(self));
-	return self;
-#else
-	return (uint64_t)(uintptr_t)__builtin_thread_pointer();
-#endif
-}
-
 /* Mechanism submit. Either the thread that opens the gate sees the withheld value, or this thread sees that the gate is
  * open and rings itself (partner: gate.c, gp_gate_deliver). */
 static bool doorbell_withhold(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value)
@@ -117,14 +103,14 @@ static __attribute__((noinline)) bool doorbell_slow(struct gp_doorbell *doorbell
 }
 
 /* The first thread that rings a queue becomes the owner of its word `owned`; it uses that word from its next doorbell
- * on. */
+ * on. A new thread with a dead thread's value (gp_sys_thread()) inherits its word too. */
 static __attribute__((noinline)) bool doorbell_shared(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value,
 						      uint64_t packets)
 {
 	uint64_t nobody = 0;
 
 	if (!__atomic_load_n(&doorbell->owner, __ATOMIC_RELAXED))
-		__atomic_compare_exchange_n(&doorbell->owner, &nobody, doorbell_thread(), false, __ATOMIC_SEQ_CST,
+		__atomic_compare_exchange_n(&doorbell->owner, &nobody, gp_sys_thread(), false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED);
 	return doorbell_fenced(doorbell, handle, value, packets);
 }
@@ -132,7 +118,7 @@ static __attribute__((noinline)) bool doorbell_shared(struct gp_doorbell *doorbe
 bool gp_doorbell_ring(struct gp_doorbell *doorbell, uint64_t handle, uint64_t value, uint64_t written)
 {
 	/* The value is the last packet's index; an index beyond the reserved packets is not a packet. */
-	uint64_t packets = value < written ? value + 1u : written, thread = doorbell_thread();
+	uint64_t packets = value < written ? value + 1u : written, thread = gp_sys_thread();
 	struct gp_page_queue *queue = &gp_page_now->queues[doorbell->slot];
 	uint32_t flags, armed;
 

@@ -58,18 +58,23 @@ bool gp_fd_is_like(unsigned use, int fd)
 	return fds_look(fd, &file) == 0 && file.device == fds_files[use].device && file.inode == fds_files[use].inode;
 }
 
-static bool fds_is_trusting;
+static uint64_t fds_truster; /* the thread that trusts the numbers; 0: none */
 
 void gp_fds_trust(bool trust)
 {
-	__atomic_store_n(&fds_is_trusting, trust, __ATOMIC_RELEASE);
+	__atomic_store_n(&fds_truster, trust ? gp_sys_thread() : 0, __ATOMIC_RELEASE);
+}
+
+bool gp_fds_are_trusted(void)
+{
+	return __atomic_load_n(&fds_truster, __ATOMIC_ACQUIRE) == gp_sys_thread();
 }
 
 int gp_fd_verified(unsigned use)
 {
 	int fd, was;
 
-	if (__atomic_load_n(&fds_is_trusting, __ATOMIC_ACQUIRE))
+	if (gp_fds_are_trusted())
 		return use >= GP_FD_FILES ? gp_fd(use) : -1;
 	do {
 		struct fds_file file = { 0 };

@@ -38,8 +38,9 @@ int gp_fd(unsigned use); /* -1: none */
  * writes nor closes it. */
 int gp_fd_verified(unsigned use);
 /* While trusted, the numbers of the drivers' files count as the agent's and no other does: gp_fd_verified() makes no
- * system call. */
+ * system call. For the calling thread alone: the program's threads must still not close the agent's. */
 void gp_fds_trust(bool trust);
+bool gp_fds_are_trusted(void);
 bool gp_fd_is_like(unsigned use, int fd); /* whether fd is the same kind of file as that of use: an eventfd, say */
 
 /* Takes fd over: moves it to a high number and closes the old one. 0 or -errno (fd is then closed as well). */

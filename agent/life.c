@@ -53,6 +53,7 @@ static void life_prepare_child(void)
 	gp_gate_forget();
 	gp_slots_reset();
 	gp_share_forget();
+	gp_fds_trust(false);
 	gp_fds_drop_all();
 }
 

@@ -46,7 +46,8 @@ void gp_log_line(const char *text, int64_t a, int64_t b, int64_t c)
 	size_t length;
 	uint32_t at;
 
-	if (gp_fd(GP_FD_LOG) < 0)
+	/* A guard that opens by the numbers alone makes no calls but the driver's. */
+	if (gp_fd(GP_FD_LOG) < 0 || gp_fds_are_trusted())
 		return;
 	at = log_number(line, 0, (int64_t)(gp_sys_now_ns() / 1000u));
 	at = log_number(line, at, gp_sys(SYS_gettid, 0));

@@ -20,6 +20,18 @@ int gp_sys_close(int fd);
 /* The calling thread's id, for calls that find a process by a number. The first thread, whose id getpid() returns, may
  * have ended, and then has neither memory nor files. */
 long gp_sys_self(void);
+/* Identifies the calling thread without a system call: no two threads that live at once have the same value. */
+static inline uint64_t gp_sys_thread(void)
+{
+#ifdef __x86_64__
+	uint64_t self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+	return self;
+#else
+	return (uint64_t)(uintptr_t)__builtin_thread_pointer();
+#endif
+}
 void gp_sys_wake(int eventfd); /* adds 1; ignores a full or bad descriptor */
 void gp_sys_drain(int eventfd);
 uint32_t gp_sys_digits(char *at, uint64_t value); /* writes them without a closing zero; at most 20, how many */

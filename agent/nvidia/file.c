@@ -235,6 +235,20 @@ static bool file_reaches(int fd, uint32_t file)
 	return false;
 }
 
+int gp_nvidia_file_other(uint32_t file)
+{
+	int fd;
+
+	/* A guard that opens by the numbers alone looks later: the calls of a search may end it. The last one has no
+	 * later. */
+	if (gp_fds_are_trusted() && !gp_agent.leaving)
+		return -EAGAIN;
+	file_is_unsure = false;
+	fd = file_search(file_reaches, file);
+	gp_log2("nvidia: our descriptor is gone: client, another", gp_nvidia.file_clients[file], fd);
+	return fd == -ENOENT && file_is_unsure ? -EAGAIN : fd;
+}
+
 int gp_nvidia_file_fd(uint32_t file)
 {
 	int fd = gp_fd_verified(GP_NVIDIA_FD + file);
@@ -246,11 +260,9 @@ int gp_nvidia_file_fd(uint32_t file)
 		return -EBADF;
 	/* The application has closed the agent's duplicate. It has the same file open itself, and the agent needs it to
 	 * open gates. */
-	file_is_unsure = false;
-	fd = file_search(file_reaches, file);
-	gp_log2("nvidia: our descriptor is gone: client, another", gp_nvidia.file_clients[file], fd);
+	fd = gp_nvidia_file_other(file);
 	if (fd < 0)
-		return fd == -ENOENT && file_is_unsure ? -EAGAIN : fd;
+		return fd;
 	/* If the program has none to spare, its own is used, this time. */
 	return gp_fds_are_enough() && file_take(file, fd) ? gp_fd(GP_NVIDIA_FD + file) : fd;
 }

@@ -76,11 +76,25 @@ struct gate_call {
 	struct gp_nvidia_object *channels[GP_RM_DISABLE_MAX];
 };
 
+/* The agent's number is closed, or that of another file of the driver, which looks the same: that says nothing of the
+ * client, and the program may have the right file open. -EBADF: it has not, so the client has ended. */
+static int gate_open_elsewhere(const struct gp_nvidia_call *call)
+{
+	int fd = call->file != GP_NVIDIA_NONE && gp_fd(GP_NVIDIA_FD + call->file) >= 0 ?
+			 gp_nvidia_file_other(call->file) :
+			 -ENOENT;
+
+	if (fd >= 0)
+		return gp_nvidia_control_on(fd, call);
+	return fd == -ENOENT ? -EBADF : fd;
+}
+
 /* only_held: only channels that the agent may hold disabled. */
 static int gate_control(const struct gate_call *call, bool open, bool only_held)
 {
 	const struct gp_nvidia_group *group = gp_nvidia_group_of(call->slot);
 	struct gp_rm_disable params = { .disable = !open };
+	struct gp_nvidia_call control;
 	int r;
 
 	for (uint32_t i = 0; i < call->count; i++) {
@@ -91,8 +105,11 @@ static int gate_control(const struct gate_call *call, bool open, bool only_held)
 	}
 	if (!params.count)
 		return 0;
-	r = gp_nvidia_control(&(struct gp_nvidia_call){ call->slot->file, group->client, group->subdevice,
-							GP_RM_DISABLE_CHANNELS, &params, sizeof(params) });
+	control = (struct gp_nvidia_call){ call->slot->file,       group->client, group->subdevice,
+					   GP_RM_DISABLE_CHANNELS, &params,       sizeof(params) };
+	r = gp_nvidia_control(&control);
+	if (r == -EBADF && open)
+		r = gate_open_elsewhere(&control);
 	if (r == -EINVAL)
 		gp_nvidia_refuse("DISABLE_CHANNELS has another size here");
 	for (uint32_t i = 0; i < call->count && (r >= 0 || !open); i++)

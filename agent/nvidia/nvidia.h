@@ -94,7 +94,8 @@ void gp_nvidia_file_release(uint32_t file);
  * to spare, the application's own, which is good for one call. -ENOENT: no descriptor of the process has that file;
  * -EBADF: there is no such file, or the agent has changed nothing on it; other errors: not known now. */
 int gp_nvidia_file_fd(uint32_t file);
-void gp_nvidia_files_tidy(void); /* drops files that only the agent has open, with their clients */
+int gp_nvidia_file_other(uint32_t file); /* the application's own that reaches the file's client; errors as above */
+void gp_nvidia_files_tidy(void);         /* drops files that only the agent has open, with their clients */
 
 /* capture.c */
 void gp_nvidia_client_gone(uint32_t client);

@@ -47,6 +47,7 @@ void case_spare(struct test *test);
 void case_unsure(struct test *test);
 void case_swept(struct test *test);
 void case_killed(struct test *test);
+void case_parted(struct test *test);
 void case_unasked(struct test *test);
 
 /* rm_refused.c */

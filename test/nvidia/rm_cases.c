@@ -521,6 +521,7 @@ const struct test_case test_cases[] = {
 	{ "unsure", case_unsure },
 	{ "swept", case_swept },
 	{ "killed", case_killed },
+	{ "parted", case_parted },
 	{ "unasked", case_unasked },
 	{ NULL, NULL },
 };

@@ -216,6 +216,18 @@ void case_killed(struct test *test)
 	rm_end(test);
 }
 
+/* The program has closed the agent's duplicate, and then its filter ends the agent's thread: the guard, which goes by
+ * the numbers it has, takes nothing for open that it could not reach. */
+void case_parted(struct test *test)
+{
+	struct fake_queue kept = start_dropped(test, 1024);
+
+	CHECK(!strcmp(test_ask(test, "filter %u 1", SYS_recvmsg), "ok 0"));
+	start_leave(test);
+	CHECK(rm_until_disabled(&kept, 0) && rm_until_slice(&kept, FAKE_RM_SLICE_US));
+	rm_end(test);
+}
+
 /* Clock ticks of processor time that the program has used. */
 static long start_ticks(const struct test *test)
 {

@@ -26,7 +26,11 @@ class Moment(typing.NamedTuple):
 def delays(pid: int, names: tuple[str, ...] | None) -> dict[int, float]:
     """Milliseconds for which threads of a process have waited for a processor since they began, by their numbers. names: None: all threads."""
     found = {}
-    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
+    try:
+        tasks = list(pathlib.Path(f"/proc/{pid}/task").iterdir())
+    except OSError:  # it has ended
+        tasks = []
+    for task in tasks:
         try:
             if names is None or (task / "comm").read_text().strip() in names:
                 found[int(task.name)] = int((task / "schedstat").read_text().split()[1]) / 1e6

@@ -20,7 +20,8 @@ struct age_queue {
 	bool opened; /* its gate opened in this turn */
 	bool shares; /* others' work was let through when the core was last done: it may not know yet that this is over
 		      */
-	uint32_t vain; /* such turns in which it completed nothing, one after the other */
+	uint32_t vain;    /* such turns in which it completed nothing, one after the other … */
+	uint64_t vain_ns; /* … and when the last of them began */
 	uint64_t from_ns, completed;
 };
 
@@ -243,14 +244,15 @@ static void age_begin_queue(struct checker_run *run, struct age_state *state, co
 		    run->known->queues[i].device == queue->device)
 			return;
 	}
+	/* From the last turn in vain: after one that says nothing, as it was answered too late, its wait goes on. */
 	wait_ns = window_ns << (own->vain < 6 ? own->vain : 6);
-	if (own->vain && core_ns - own->from_ns < wait_ns)
+	if (own->vain && core_ns - own->vain_ns < wait_ns)
 		checker_fail(
 			run, &checker_age,
 			"at %llu ns: queue %u had %u aged turns to itself and completed nothing, and has the next after %llu "
 			"ns, before %llu ns",
 			(unsigned long long)run->now_ns, (uint32_t)queue->attr.tag, own->vain,
-			(unsigned long long)(core_ns - own->from_ns), (unsigned long long)wait_ns);
+			(unsigned long long)(core_ns - own->vain_ns), (unsigned long long)wait_ns);
 	own->aged = true;
 	own->opened = false;
 	own->from_ns = core_ns;
@@ -270,8 +272,10 @@ static void age_judge_queue(struct checker_run *run, struct age_queue *own, cons
 
 	if (own->aged && own->alone && own->opened && !own->shares && age_is_alone(run->known, NULL, queue) &&
 	    queue->completed == own->completed && queue->has_work && queue->written != queue->completed &&
-	    run->known->core_ns - queue->opened_ns >= param->age_turn_ns)
+	    run->known->core_ns - queue->opened_ns >= param->age_turn_ns) {
 		own->vain++;
+		own->vain_ns = own->from_ns;
+	}
 	own->alone = false;
 }
 

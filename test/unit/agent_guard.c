@@ -18,12 +18,15 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "agent/agent.h"
+#include "agent/fds.h"
+#include "agent/log.h"
 #include "agent/sys.h"
 
 static bool recovered, is_halfway;
 static bool sleeps;     /* the agent's thread waits without an end; atomic */
 static bool is_endless; /* nothing wakes it but its descriptors; atomic */
 static uint32_t waits;  /* for the agent's thread to end, of one guard after the other; atomic */
+static uint32_t calls;  /* of all threads; atomic */
 static uint32_t opened, released_after;
 static sem_t ended, done;
 
@@ -35,6 +38,7 @@ long __wrap_gp_sys_call(long number, const long arguments[6])
 	static __thread bool is_agent;
 	long endless[6];
 
+	__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
 	if (number == SYS_ppoll && __atomic_load_n(&is_endless, __ATOMIC_ACQUIRE)) {
 		is_agent = true;
 		memcpy(endless, arguments, sizeof(endless));
@@ -218,6 +222,47 @@ static void unnoticed(void)
 	sem_wait(&done);
 }
 
+static void *thread_of_the_program(void *unused)
+{
+	for (unsigned use = GP_FD_WAKE; use <= GP_FD_DEBUG_IN; use++)
+		assert_true(gp_fd(use) < 0 || gp_fd_is_own(gp_fd(use)));
+	return unused;
+}
+
+/* While a guard goes by the numbers alone, the program's threads must not close the agent's descriptors, and a child
+ * that is forked meanwhile has none of them. */
+static void trusting(void)
+{
+	pthread_t thread;
+	char path[] = "/tmp/agent-guard-XXXXXX";
+	int number, status, file = mkstemp(path);
+	uint32_t before;
+	pid_t child;
+
+	set_up();
+	gp_agent_lock();
+	assert_true(gp_agent_take_fds());
+	gp_agent_unlock();
+	number = gp_fd(GP_FD_WAKE);
+	gp_log_open(path);
+	assert_true(gp_fd(GP_FD_LOG) >= 0);
+	before = calls;
+	gp_fds_trust(true);
+	gp_log1("opens by the numbers alone", 1);
+	assert_int_equal(calls, before);
+	assert_int_equal(gp_fd_verified(GP_FD_WAKE), -1);
+	assert_int_equal(pthread_create(&thread, NULL, thread_of_the_program, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	child = fork();
+	if (!child)
+		_exit(gp_fds_are_trusted() || fcntl(number, F_GETFD) >= 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	gp_fds_trust(false);
+	assert_int_equal(gp_fd_verified(GP_FD_WAKE), number);
+	assert_int_equal(unlink(path) | close(file), 0);
+}
+
 /* Each in a process of its own: a thread that has ended cannot be had back. */
 static void in_child(void (*body)(void))
 {
@@ -257,10 +302,17 @@ static void test_unnoticed(void **state)
 	in_child(unnoticed);
 }
 
+static void test_trusting(void **state)
+{
+	(void)state;
+	in_child(trusting);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_heir), cmocka_unit_test(test_rests),
-					    cmocka_unit_test(test_forgotten), cmocka_unit_test(test_unnoticed) };
+					    cmocka_unit_test(test_forgotten), cmocka_unit_test(test_unnoticed),
+					    cmocka_unit_test(test_trusting) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
