@@ -70,12 +70,18 @@ bool gp_fds_are_trusted(void)
 	return __atomic_load_n(&fds_truster, __ATOMIC_ACQUIRE) == gp_sys_thread();
 }
 
+/* What a driver needs to open gates: its files, and what lets threads go on that ring queues. */
+static bool fds_opens_gates(unsigned use)
+{
+	return use >= GP_FD_FILES || use == GP_FD_TRAP || use == GP_FD_DEBUG_IN;
+}
+
 int gp_fd_verified(unsigned use)
 {
 	int fd, was;
 
 	if (gp_fds_are_trusted())
-		return use >= GP_FD_FILES ? gp_fd(use) : -1;
+		return fds_opens_gates(use) ? gp_fd(use) : -1;
 	do {
 		struct fds_file file = { 0 };
 		int r;

@@ -37,8 +37,9 @@ int gp_fd(unsigned use); /* -1: none */
  * closed it by a system call of its own, the number may be the application's by now: -1, and the agent neither reads,
  * writes nor closes it. */
 int gp_fd_verified(unsigned use);
-/* While trusted, the numbers of the drivers' files count as the agent's and no other does: gp_fd_verified() makes no
- * system call. For the calling thread alone: the program's threads must still not close the agent's. */
+/* While trusted, the numbers of what a driver needs to open gates count as the agent's and no other does:
+ * gp_fd_verified() makes no system call. For the calling thread alone: the program's threads must still not close the
+ * agent's. */
 void gp_fds_trust(bool trust);
 bool gp_fds_are_trusted(void);
 bool gp_fd_is_like(unsigned use, int fd); /* whether fd is the same kind of file as that of use: an eventfd, say */
