@@ -69,8 +69,8 @@ struct gp_agent {
 	int32_t pid;    /* of the process whose state this is; another pid: a forked child that has not noticed yet */
 	bool off;       /* GPREEMPT_AGENT=off, or something the agent needs is missing */
 	bool thread_started;
-	bool exiting; /* no order closes a gate any more */
-	bool leaving; /* the agent's thread ends once all gates are open: then off */
+	bool exiting;              /* no order closes a gate any more */
+	bool leaving;              /* the agent's thread ends once all gates are open: then off */
 	bool runtime_enabled;      /* RUNTIME_ENABLE was called before the first queue */
 	bool runtime_asked;        /* RUNTIME_DISABLE waits for the daemon's RUNTIME_OK */
 	bool hooked;               /* the agent observes doorbells through the runtime's table */
@@ -186,7 +186,7 @@ bool gp_thread_wake(void); /* false: the thread cannot be woken any more */
 void gp_thread_leave(void);
 
 /* guard.c: the thread that takes over if the agent's thread ends */
-void gp_guard_start(void);  /* by the agent's thread; if there is one already, nothing */
+void gp_guard_start(void); /* by the agent's thread; if there is one already, nothing */
 /* By the agent's thread, no lock held: replaces a guard that has ended. came: what poll() says about GP_FD_GUARD. */
 void gp_guard_check(short came);
 void gp_guard_forget(void); /* forked child */
