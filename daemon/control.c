@@ -353,6 +353,11 @@ static void control_summary_answer(struct gp_daemon *daemon, struct gp_peer *pee
 	struct gp_text text = { 0 };
 
 	gp_control_end(peer);
+	if (tree.is_unknown) {
+		control_say(daemon, peer, cookie, -EAGAIN,
+			    "gpreemptd cannot open /proc/PID of these processes now: a program holds a folder there");
+		return;
+	}
 	gp_text_open(&text, NULL, '{');
 	gp_text_u64(&text, "agents", tree.agents);
 	gp_text_bool(&text, "opened_gpu", tree.is_listed);

@@ -100,8 +100,9 @@ static void tree_answer(struct gp_question *asked)
 	struct tree_flat *flat = &question->flat;
 
 	flat->asks_drivers = flat->is_admin || tree_is_own(question);
-	gp_aside_call(gp_question_blamed(asked), tree_read, flat,
-		      sizeof(*flat) + flat->client_count * sizeof(flat->clients[0]));
+	if (gp_aside_call(gp_question_blamed(asked), tree_read, flat,
+			  sizeof(*flat) + flat->client_count * sizeof(flat->clients[0])))
+		flat->answer.is_unknown = true;
 }
 
 static void tree_take(struct gp_daemon *daemon, struct gp_question *asked)

@@ -10,6 +10,7 @@ struct gp_tree {
 	uint32_t agents;                /* clients that descend from it */
 	uint32_t queues;                /* that drivers list for it and its descendants */
 	bool is_listed;                 /* a driver lists it, or a descendant */
+	bool is_unknown;                /* the files of these processes did not open */
 	struct tree_question *question; /* NULL: it is answered */
 };
 

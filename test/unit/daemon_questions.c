@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "daemon/question.h"
+#include "lib/aside.h"
 #include "test/unit/daemon_world.h"
 
 static struct world world;
@@ -199,12 +200,37 @@ static void test_no_room_for_a_summary(void **state)
 	world_end(&world);
 }
 
+/* If the files of the processes do not open, the user learns that, and is not told that there are none. The last test:
+ * helpers have ended for this process afterwards. */
+static void test_no_look_for_a_summary(void **state)
+{
+	struct gp_control_request request = world_request(GP_CONTROL_SUMMARY);
+	static _Alignas(8) char buffer[GP_WIRE_SIZE_MAX];
+	const struct gp_control_answer *answer = (void *)buffer;
+	int fd;
+
+	(void)state;
+	world_begin(&world, NULL);
+	fd = world_connect(&world);
+	world_step(&world); /* its process is identified */
+	assert_int_equal(gp_aside_start(), 0);
+	gp_aside_stop();
+	request.pid = getpid();
+	world_send(fd, &request, sizeof(request));
+	for (size_t got = 0; !got; got = world_receive(fd, buffer, sizeof(buffer)))
+		world_wait(&world, 1);
+	assert_int_equal(answer->result, -EAGAIN);
+	close(fd);
+	world_step(&world);
+	world_end(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_thread_for_a_user),         cmocka_unit_test(test_open_questions_are_bounded),
 		cmocka_unit_test(test_answers_are_taken_in_portions), cmocka_unit_test(test_daemon_reads_no_memory),
-		cmocka_unit_test(test_no_room_for_a_summary),
+		cmocka_unit_test(test_no_room_for_a_summary),         cmocka_unit_test(test_no_look_for_a_summary),
 	};
 
 	sem_init(&began, 0, 0);
